@@ -84,6 +84,7 @@ def mine(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_right_runtime_conforms_and_can_be_reported_again(
     mine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -108,6 +109,7 @@ def test_a_right_runtime_conforms_and_can_be_reported_again(
     assert "has a campaign" in error
 
 
+@pytest.mark.slow
 def test_a_runtime_that_aborts_deviates(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--adapter", f"{bad_adapters.__file__}:Aborts", "--claims", "MAXIMUM", "--workers", 1)
     status, said, error = call("conform", "run", *words, capsys=capsys)
@@ -162,6 +164,7 @@ def asked_and_said(
 WHOLE = 6  # units: of MAXIMUM, NOT_EQUAL and networks two each
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ended", range(WHOLE + 1))
 def test_a_run_that_was_stopped_anywhere_has_every_claim_and_fails(
     ended: int,
@@ -184,6 +187,7 @@ def test_a_run_that_was_stopped_anywhere_has_every_claim_and_fails(
     }
 
 
+@pytest.mark.slow
 def test_an_operator_that_is_wrong_deviates_however_soon_the_run_was_stopped(
     mine: Path,
     tmp_path: Path,
@@ -212,6 +216,7 @@ def test_an_interrupt_is_no_pass(
 ADAPTER = ("conform", "run", "--adapter")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -43,6 +43,7 @@ def check(found: Identification, contract: str, limits: Mapping[str, object]) ->
     return found.profile
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPEN_UNITS)
 def test_an_open_units_contract_is_identified_and_kept(name: str, tmp_path: Path) -> None:
     unit, contract, limits = OPEN_UNITS[name]
@@ -109,6 +110,7 @@ CONVERTERS: dict[str, Callable[[Cases], Cases]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("multipliers", CONVERTERS)
 def test_relu_at_any_zero_point_and_the_range_of_multipliers_are_limits(multipliers: str) -> None:
     def reads(x: Cases) -> Cases:
@@ -130,6 +132,7 @@ def test_an_open_units_contract_is_identified_in_simulators(name: str, simulator
     check(identify(unit, SPEC, simulator), contract, limits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [5, 15, 17])
 def test_limits_are_those_that_a_profile_can_state(seed: int) -> None:
     """Of few cases within few bits, more are wrong within the least bits that can be stated."""
@@ -137,6 +140,7 @@ def test_limits_are_those_that_a_profile_can_state(seed: int) -> None:
     check(identify(unit, SPEC, "files", "smoke", seed), contract, limits)
 
 
+@pytest.mark.slow
 def test_what_no_contract_explains_is_not_called_by_the_nearest() -> None:
     unit = Filed("odd_at_127", PRODUCT | SIGNED | CLAMP)
     found = identify(unit, SPEC, "files", "smoke")
@@ -147,6 +151,7 @@ def test_what_no_contract_explains_is_not_called_by_the_nearest() -> None:
     assert found.lines[-1].startswith("  theirs: ")
 
 
+@pytest.mark.slow
 def test_beyond_the_limits_the_smallest_case_is_shown() -> None:
     unit, *_ = OPEN_UNITS["ITA ita_requantizer"]
     lines = "\n".join(identify(unit, SPEC, "files", "smoke").lines)
@@ -162,6 +167,7 @@ def test_beyond_the_limits_the_smallest_case_is_shown() -> None:
     assert 31 + shift >= 36 and theirs == zero_point - 1
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_profile_that_run_holds_the_unit_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,7 @@ def wrong(named: Named) -> bool:
     return named.verdict.conforms or named.mistakes[0] not in named.named
 
 
+@pytest.mark.slow
 def test_some_liars_are_named_and_an_honest_unit_conforms(simulator: str) -> None:
     liars = [(), *((MISTAKES[name],) for name in SAMPLE)]
     found = list(name_liars("tflite", simulator, "smoke", liars=liars))

@@ -114,6 +114,7 @@ def share(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
     return request.param
 
 
+@pytest.mark.slow
 def test_a_right_unit_conforms_in_any_number_of_shares(
     tmp_path: Path, adapters: Path, share: int
 ) -> None:
@@ -129,6 +130,7 @@ def test_a_right_unit_conforms_in_any_number_of_shares(
     assert judged.statement.subject == "Right"
 
 
+@pytest.mark.slow
 def test_a_wrong_unit_deviates_as_often_in_any_number_of_shares(
     tmp_path: Path, adapters: Path, share: int
 ) -> None:
@@ -150,6 +152,7 @@ def test_an_adapter_that_raises_is_a_verdict(tmp_path: Path, adapters: Path) -> 
     assert "the adapter raised RuntimeError: out of paper" in " ".join(finding.diagnosis)
 
 
+@pytest.mark.slow
 def test_models_are_asked_and_judged_claim_by_claim(tmp_path: Path, adapters: Path) -> None:
     statement = judge_run(ask(tmp_path / "run", adapters, "Models")).statement
     assert [finding.claim for finding in statement.findings] == ["ADD", "MAXIMUM", NETWORKS]
@@ -187,6 +190,7 @@ def test_claims_that_wait_are_incomplete(tmp_path: Path, adapters: Path) -> None
     assert (found.standing, found.holds) == ("incomplete", False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places", [[0], [1]], ids=str)
 def test_a_wrong_operator_deviates_by_any_of_its_units(
     places: list[int], tmp_path: Path, adapters: Path, monkeypatch: pytest.MonkeyPatch
@@ -207,6 +211,7 @@ def test_a_wrong_operator_deviates_by_any_of_its_units(
     assert judged.statement.standing == ("deviates" if expected else "incomplete")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places", [[3], [8, 2]], ids=str)
 def test_cases_of_a_unit_keep_their_numbers_when_others_wait(
     places: list[int], tmp_path: Path, adapters: Path, monkeypatch: pytest.MonkeyPatch
@@ -225,6 +230,7 @@ def test_cases_of_a_unit_keep_their_numbers_when_others_wait(
     assert finding.smallest[0].startswith(tuple(f"case {each.name}:" for each in expected))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "claim"), [("Right", "requantizer"), ("Models", "ADD")])
 def test_what_was_lost_counts_as_crashed(
     tmp_path: Path, adapters: Path, name: str, claim: str
@@ -289,6 +295,7 @@ def test_another_folder_is_no_run(tmp_path: Path) -> None:
         judge_run(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["adapter", "profile", "level", "seed", "claims"])
 @pytest.mark.parametrize("value", [..., "x", ["ADD"]], ids=["missing", "text", "list"])
 def test_what_was_asked_is_not_deleted_or_changed(

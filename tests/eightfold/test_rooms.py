@@ -87,6 +87,7 @@ def imports() -> dict[str, set[str]]:
     return {name: imported(path, known) for name, path in known.items()}
 
 
+@pytest.mark.slow
 def test_modules_import_in_no_circle(imports: dict[str, set[str]]) -> None:
     assert "eightfold.hw.accelerator" in imports
     # A package's name may be imported for what it offers, which its modules make.
@@ -115,6 +116,7 @@ def test_rooms_import_in_no_circle(imports: dict[str, set[str]]) -> None:
     list(TopologicalSorter(graph).static_order())
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_past_its_name() -> None:
     # The root of a checkout is on the path: `golden` would be a second copy of `eightfold.golden`.
     sources = [

@@ -32,6 +32,7 @@ def test_every_operator_is_there_once_and_only_the_first_reads_the_input() -> No
     assert [o.index for o in graph.operators if set(graph.inputs) & set(o.inputs)] == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_golden_equals_litert_and_results_vary(name: str) -> None:
     model = MODELS[name]()
@@ -45,6 +46,7 @@ def test_golden_equals_litert_and_results_vary(name: str) -> None:
             assert len(np.unique(tensor)) >= 4, operator
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("explicit", [False, True], ids=["same", "explicit"])
 def test_mobilenet_is_computed_whole_by_the_accelerator(explicit: bool) -> None:
     graph = load_model(mobilenet_model(0.35, 32, explicit=explicit))

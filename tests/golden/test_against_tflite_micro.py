@@ -84,6 +84,7 @@ def agrees(oracle: Oracle, operator: str, seed: int) -> bool | None:
     return not differ(got, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", [name for name in OPERATORS if name not in MISSING])
 def test_equals_tflite_micro(micro: Oracle, operator: str) -> None:
     compared = 0

@@ -117,6 +117,7 @@ def test_equals_openvino_on_levels_that_float32_rounds(
     check([x, *np.array([[0], [1]] * 2, f32)], levels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_equals_openvino_on_a_thousand_arrays_of_any_shape(
     check: Callable[..., None], seed: int

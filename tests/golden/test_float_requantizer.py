@@ -28,6 +28,7 @@ def near_steps(
     return np.clip(np.concatenate([around, anywhere]), -bound, bound)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", range(-6, 32))
 @pytest.mark.parametrize("seed", range(4))
 def test_equals_the_integers(right: int, seed: int) -> None:

@@ -229,6 +229,7 @@ def differing(oracle: Oracle, operator: str, reference: str = "litert") -> Itera
             yield seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_wrong_variant_is_caught(
     oracle: Oracle, monkeypatch: pytest.MonkeyPatch, name: str
@@ -241,6 +242,7 @@ def test_a_wrong_variant_is_caught(
     assert not cases.differ(*cases.run_case(oracle, mutation.operator, seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", VARIANTS)
 def test_the_variants_of_tflite_micro_are_told_apart(oracle: Oracle, operator: str) -> None:
     assert next(differing(oracle, operator, "tflm"), None) is not None

@@ -54,6 +54,7 @@ def check_frames(oracle: Oracle, reference: str, model: bytes, batch: list) -> l
     return results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("name", CASES)
 def test_equals_the_runtime_frame_by_frame(
@@ -108,6 +109,7 @@ def lstm_model(gate: str, cell_scale: float = 2.0**-15, **changes: Any) -> bytes
     return model.build()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gate", ["input", "cell"])
 def test_sigmoid_and_tanh_of_every_code(runtime: tuple[str, Oracle], gate: str) -> None:
     """The cell state is the product with an open gate, 32767 / 32768: it shows every bit."""
@@ -189,6 +191,7 @@ def run_zeros(graph: Graph, reference: str) -> None:
     run_graph(graph, inputs, reference)
 
 
+@pytest.mark.slow
 @pytest.mark.tflm
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused_is_named(name: str) -> None:

@@ -32,6 +32,7 @@ def run(graph: Graph, inputs: Inputs) -> list[np.ndarray]:
     return run_operator(graph, graph.operators[0], inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", REFUSALS)
 def test_golden_raises_where_litert_stops(oracle: Oracle, rule: str) -> None:
     refusal = REFUSALS[rule]

@@ -4,6 +4,7 @@ import gc
 import weakref
 
 import numpy as np
+import pytest
 
 from eightfold.golden.remember import read_only, remembered
 
@@ -50,6 +51,7 @@ def test_equal_arrays_are_not_taken_for_each_other() -> None:
     assert len(calls) == 2
 
 
+@pytest.mark.slow
 def test_the_result_goes_with_the_array() -> None:
     total = total_of([])
     array = read_only(np.arange(4))

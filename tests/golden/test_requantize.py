@@ -57,6 +57,7 @@ def test_is_the_contract_on_scalars(acc: int, p: dict[str, int]) -> None:
     assert int(got) == exact(acc, p)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(int32, parameters()), min_size=1, max_size=8))
 def test_every_parameter_may_be_an_array(rows: list[tuple[int, dict[str, int]]]) -> None:
     columns = {name: np.array([p[name] for _, p in rows]) for name in rows[0][1]}

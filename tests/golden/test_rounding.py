@@ -23,6 +23,7 @@ def test_names_and_codes_are_those_of_the_command_words() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @given(x=values, e=st.integers(0, 62))
 @example(x=-(2**63), e=62)

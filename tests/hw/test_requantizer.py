@@ -36,6 +36,7 @@ def test_requantizer_matches_golden_under_stalls_on_verilator(seed):
     run_requantizer("verilator", seed, random=10_000, corners=40)
 
 
+@pytest.mark.slow
 @needs_icarus
 @pytest.mark.parametrize("seed", [2])
 def test_requantizer_matches_golden_under_stalls_on_icarus(seed):

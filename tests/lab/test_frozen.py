@@ -15,6 +15,7 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return frozen.RECORD
 
 
+@pytest.mark.slow
 def test_what_is_written_is_found_again(record: Path) -> None:
     written = CliRunner().invoke(frozen.main, ["pages", "--write"])
     assert written.exit_code == 0, written.output
@@ -22,6 +23,7 @@ def test_what_is_written_is_found_again(record: Path) -> None:
     assert CliRunner().invoke(frozen.main, ["pages"]).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_difference_fails_by_its_name(record: Path) -> None:
     CliRunner().invoke(frozen.main, ["pages", "--write"])
     kept = json.loads(record.read_text())

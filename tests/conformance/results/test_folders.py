@@ -153,6 +153,7 @@ def test_folders_that_are_not_there_are_refused(tmp_path: Path) -> None:
         judge_folders(tmp_path, tmp_path / "b", judge_without_power)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["requantizer", "fake_quantize"])
 def test_results_without_identity_that_are_mostly_wrong_are_doubted(
     unit: str, tmp_path: Path

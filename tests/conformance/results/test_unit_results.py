@@ -33,6 +33,7 @@ def expected(unit: str, suffix: str) -> bytes:
     return unit_files(unit, TFLITE, "smoke", form, 7)[0][f"expected.{suffix}"]  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["hex", "npz", "csv"])
 @pytest.mark.parametrize("unit", UNITS)
 def test_right_results_are_read(unit: str, suffix: str, vectors: Path, tmp_path: Path) -> None:

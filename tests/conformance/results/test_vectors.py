@@ -115,6 +115,7 @@ def test_a_result_that_was_made_to_fit_is_told_in_text_too(tmp_path: Path, form:
     assert "what is expected is not what is drawn for requantizer, profile" in said(folder, folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("unit", UNITS)
 def test_units_in_all_formats_are_what_is_drawn(unit: str, form: Format, tmp_path: Path) -> None:
@@ -157,6 +158,7 @@ def compute_what_is_refused(folder: Path, table: dict[str, Any]) -> None:
     table["cases"][name]["expect"] = "tensors"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
@@ -200,6 +202,7 @@ def test_a_network_of_another_seed_is_told(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_command_draws_once_and_remembers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -287,6 +290,7 @@ def test_a_folder_without_a_manifest_is_refused(tmp_path: Path) -> None:
         load_vectors(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_manifest_that_promises_more_cases_is_refused(tmp_path: Path) -> None:
     for form in FORMATS:
         write_unit(tmp_path / form, "dot", TFLITE, form=form)

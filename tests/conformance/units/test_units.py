@@ -34,6 +34,7 @@ def test_the_same_arguments_give_the_same_cases(unit: str) -> None:
     assert differs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS[:2])
 def test_the_document_says_how_many_cases_there_are(level: Level) -> None:
     text = (IMPORT_ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
@@ -69,6 +70,7 @@ def test_dot_products_are_sums_of_products() -> None:
     assert set(cases.inputs["length"].tolist()) == set(range(1, LENGTH + 1))
 
 
+@pytest.mark.slow
 def test_dot_products_reach_their_extremes_and_wrap_beyond_the_spec() -> None:
     cases = unit_cases("dot.beyond-spec", TFLITE)
     bias, result = (a.astype(np.int64) for a in (cases.inputs["bias"], cases.results["result"]))

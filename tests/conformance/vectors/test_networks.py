@@ -34,6 +34,7 @@ def test_only_operators_of_the_profile_occur() -> None:
     assert names == {"ADD", "RESHAPE"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("profile", "message"),
     [

@@ -115,6 +115,7 @@ def test_micro_has_models_of_five_dimensions_at_most_and_none_to_refuse() -> Non
         assert max(len(t.shape) for t in load_model(case.model).tensors) <= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_no_case_is_a_violation_or_wraps(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def exact(x: np.ndarray) -> np.ndarray:
@@ -128,6 +129,7 @@ def test_no_case_is_a_violation_or_wraps(operator: str, monkeypatch: pytest.Monk
         assert not has_violation(check_model(load_model(case.model)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("operator", "count"), [("MAXIMUM", 10), ("CONV_2D", 10), ("ADD", 0)])
 def test_what_is_beyond_the_spec_is_asked_by_name(operator: str, count: int) -> None:
     cases = list(operator_cases(f"{operator}.beyond-spec", TFLITE, "standard", count=10))
@@ -136,6 +138,7 @@ def test_what_is_beyond_the_spec_is_asked_by_name(operator: str, count: int) -> 
     assert all(violations) or operator == "CONV_2D"  # where sums wrap, too
 
 
+@pytest.mark.slow
 def test_a_narrow_claim_gets_its_models_and_a_wide_one_ordinary_ones() -> None:
     narrow = list(operator_cases("CONV_2D", PROFILES["npu-3x3"], "standard"))
     wide = list(operator_cases("CONV_2D", TFLITE, "standard"))
@@ -159,6 +162,7 @@ def test_constant_operands_and_int8_alone_can_be_claimed() -> None:
             assert [graph.tensors[index].dtype for index in graph.inputs] == [np.int8]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "profile", [TFLITE, Profile(name="a", limits=ProfileLimits(zero_points=(0,)))]
 )
@@ -172,6 +176,7 @@ def test_shares_are_the_cases_of_the_whole(profile: Profile) -> None:
     assert shares == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("profile", "message"),
     [

@@ -46,6 +46,7 @@ def test_the_spec_names_the_release_of_litert_that_is_installed_to_compare_with(
     assert SPECS["tflite"].endswith(f" kernels of LiteRT {release[1]}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("unit", UNITS)
 def test_the_same_bytes_come_again(unit: str, form: Format) -> None:
@@ -56,6 +57,7 @@ def test_the_same_bytes_come_again(unit: str, form: Format) -> None:
     assert first != other
 
 
+@pytest.mark.slow
 def test_the_same_bytes_come_from_another_process(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "eightfold.cli.main", "vectors", "tables"]
     for form in FORMATS:
@@ -83,6 +85,7 @@ def test_the_manifest_says_what_is_there(unit: str) -> None:
         np.testing.assert_array_equal(values, cases.results[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_cases_have_one_identity_in_all_formats(unit: str) -> None:
     def identity(form: Format, seed: int) -> str:
@@ -290,6 +293,7 @@ BODIES = {
 }
 
 
+@pytest.mark.slow
 @needs_c
 @pytest.mark.parametrize("unit", UNITS)
 def test_c_calls_a_function_for_each_case(unit: str, tmp_path: Path) -> None:

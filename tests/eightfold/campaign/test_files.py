@@ -99,6 +99,7 @@ def test_nothing_to_run_is_said(paths: list[str], words: str) -> None:
         units(*map(Path, paths))
 
 
+@pytest.mark.slow
 def test_every_file_is_a_row_on_golden(zoo: Path) -> None:
     found = cases(zoo)
     assert {name: case.verdict for name, case in found.items()} == {
@@ -159,6 +160,7 @@ def test_a_wrong_kernel_fails(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert case.message.split("; ")[1] == "differs"
 
 
+@pytest.mark.slow
 @pytest.mark.tflm
 @pytest.mark.parametrize(
     ("raised", "verdict", "words"),
@@ -196,6 +198,7 @@ def test_a_file_that_has_changed_is_refused(zoo: Path) -> None:
     assert "has changed since" in files.run(unit).cases[0].message
 
 
+@pytest.mark.slow
 def test_the_report_has_a_row_for_each_file(zoo: Path, tmp_path: Path) -> None:
     folder = Folder(tmp_path / "campaign")
     asked = units(zoo)

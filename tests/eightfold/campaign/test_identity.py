@@ -156,6 +156,7 @@ def test_a_device_is_no_file_of_an_adapter() -> None:
         digest_of(Path("/dev/zero"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "file"),
     [
@@ -274,6 +275,7 @@ def other_simulator(patch: pytest.MonkeyPatch, checkout: Path) -> None:
     patch.setattr(mutants, "simulator_version", lambda name: f"{name} 99")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unit", "part", "change"),
     [
@@ -437,6 +439,7 @@ def test_answers_that_were_given_in_another_run_are_not_reported(
         judge_run(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["cases", "kit"])
 def test_cases_that_would_be_drawn_otherwise_are_not_judged(
     adapters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str

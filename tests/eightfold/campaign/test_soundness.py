@@ -380,6 +380,7 @@ def test_a_unit_that_somebody_has_made_up_makes_no_command_crash(judge: Judge) -
         judge.expect(f"{name}: {value!r}")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_of_a_failure_is_a_note_on_the_page(
     campaigns, tmp_path, capsys
 ) -> None:

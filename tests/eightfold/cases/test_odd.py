@@ -58,6 +58,7 @@ def ways(seed: int) -> Iterator[str]:
             yield "an output that is a constant"
 
 
+@pytest.mark.slow
 def test_every_way_of_being_odd_occurs() -> None:
     seen = Counter(way for seed in SEEN for way in set(ways(seed)))
     assert set(seen) == {

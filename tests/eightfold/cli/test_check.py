@@ -87,6 +87,7 @@ def test_the_verdict_says_whether_a_file_runs_and_what_is_in_the_way(
     assert len(out.splitlines()) <= 24
 
 
+@pytest.mark.slow
 def test_a_model_is_held_against_every_preset(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = call("check", MODEL, capsys=capsys)
     assert status == 0

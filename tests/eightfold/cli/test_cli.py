@@ -283,6 +283,7 @@ def test_usual_terminals_show_a_few_lines_of_each_operator(
         assert (short in words or each.reference in words) == (width >= 120)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 5, 20])
 def test_no_terminal_is_too_narrow(width: int, capsys: pytest.CaptureFixture[str]) -> None:
     for command in (["run", MODEL], ["estimate", MODEL], ["ops"]):

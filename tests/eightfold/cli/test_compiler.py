@@ -47,6 +47,7 @@ def test_compile_writes_what_a_host_loads(
     assert any("MATRIX" in line and "depthwise=1" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_compile_explains_its_cascades(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(mobilenet_model(0.35, 64))
@@ -141,6 +142,7 @@ def test_estimate_prints_cycles_per_operator(capsys: pytest.CaptureFixture[str])
     assert "The memory's bus is taken in " in out
 
 
+@pytest.mark.slow
 def test_estimate_tells_times_at_a_clock(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("estimate", MODEL, "--config", "nano", "--clock", 50)
     _, out, _ = call(*arguments, capsys=capsys)

@@ -60,6 +60,7 @@ def test_no_terminal_is_too_narrow(width: int, capsys: pytest.CaptureFixture[str
     assert max(map(len, lines_at(width, "info", MODEL, capsys=capsys))) <= width
 
 
+@pytest.mark.slow
 def test_a_network_of_the_package_has_a_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

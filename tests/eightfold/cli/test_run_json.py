@@ -49,6 +49,7 @@ def test_every_field_is_documented(tmp_path: Path, capsys: pytest.CaptureFixture
     assert report["model_sha256"] == hashlib.sha256(Path(MODEL).read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [True, False], ids=["input", "seed"])
 def test_a_run_is_repeated_from_its_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], given: bool

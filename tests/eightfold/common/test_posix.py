@@ -72,6 +72,7 @@ def test_all_that_simulates_nothing_works(tmp_path: Path) -> None:
     assert ends == [f"status 0 of {line}" for line in lines], done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "what"),
     [

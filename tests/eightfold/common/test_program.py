@@ -103,6 +103,7 @@ def test_debug_shows_the_traceback_instead(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_an_internal_error_without_a_place_for_its_report_is_still_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,6 +61,7 @@ class Clock:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("comes", [True, False], ids=["slow", "quick"])
 @pytest.mark.parametrize("command", ["estimate", "compile"])
 def test_what_compiles_says_so_after_two_seconds(

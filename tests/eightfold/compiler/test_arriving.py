@@ -68,6 +68,7 @@ def network(
     return load_model(builder.build())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("second", [False, True])
 @pytest.mark.parametrize(("shape", "filters", "stride", "padding"), SHAPES)
@@ -93,6 +94,7 @@ def test_every_plan_gives_goldens_bytes(
         expect_covered(expect_golden(graph, random_values(graph), config, keep=False))
 
 
+@pytest.mark.slow
 def test_strips_come_from_memory_where_that_is_faster() -> None:
     graph = network((1, 16, 16, 3), (8, 3, 3, 3), 1, "SAME", second=False)
     issued = compile_stream(graph, SMALL).issued

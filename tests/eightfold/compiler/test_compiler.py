@@ -48,6 +48,7 @@ def test_a_random_operator_equals_golden(operator: str, config: str, seed: int) 
             raise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("config", TIGHT)
 def test_a_random_network_equals_golden(config: str, seed: int) -> None:
@@ -149,6 +150,7 @@ def test_a_window_larger_than_the_scratchpad_is_summed_in_slices(shape: tuple[in
     expect_golden(graph, random_input(shape), TIGHT["8x8"])
 
 
+@pytest.mark.slow
 def test_a_tensor_larger_than_the_scratchpad_stays_in_memory() -> None:
     weights = np.random.default_rng(2).integers(-127, 128, (1, 3, 3, 24), dtype=np.int8)
     graph = convolution((1, 30, 40, 24), weights, {}, depthwise=True)
@@ -187,6 +189,7 @@ def test_commands_say_what_they_touch(operator: str, config: str) -> None:
             continue  # refused, as above
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", TIGHT)
 def test_a_group_of_channels_reads_no_others_behind_the_last_pixel(config: str) -> None:
     weights = np.ones((1, 3, 3, 10), dtype=np.int8)
@@ -194,6 +197,7 @@ def test_a_group_of_channels_reads_no_others_behind_the_last_pixel(config: str) 
     expect_covered(compile_stream(graph, TIGHT[config]))
 
 
+@pytest.mark.slow
 def test_the_last_patch_is_read_to_the_end_of_its_vectors() -> None:
     graph = convolution((1, 20, 12, 1), np.ones((16, 7, 3, 1), dtype=np.int8), {})
     commands = matrix_commands(graph, "base")

@@ -134,6 +134,7 @@ SHORT_OF_ROOM = ("max_pool_columns", "maximum_of_rows")
 MARKED = [pytest.param(n, marks=[pytest.mark.long] if n == "conv_rows" else []) for n in LONG]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_in(2, LONG))
 def test_a_long_tensor_equals_golden(name: str) -> None:
     graph = load_model(LONG[name]())
@@ -159,6 +160,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_compile_and_estimate_refuse_the_same_with_operator_and_limit(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -201,6 +203,7 @@ def test_a_stream_has_a_most_of_commands(monkeypatch: pytest.MonkeyPatch) -> Non
 WINDOWS = ("AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "TRANSPOSE_CONV")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", WINDOWS)
 def test_small_limits_change_no_window(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is cut where 16 bits end is cut after a few rows and columns instead."""

@@ -46,6 +46,7 @@ def edged(tail: str = "") -> bytes:
     return net.build()
 
 
+@pytest.mark.slow
 def test_the_host_converts_and_parts_no_stream() -> None:
     model = edged()
     network = compile_network(load_int8(model), PRESETS["nano"])
@@ -69,6 +70,7 @@ def test_the_host_converts_and_parts_no_stream() -> None:
         np.testing.assert_array_equal(array, result.outputs[index])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tail", ["SOFTMAX", "LOG_SOFTMAX"])
 def test_a_float_tail_runs_in_golden_if_that_is_allowed(tail: str) -> None:
     model = edged(tail)
@@ -82,6 +84,7 @@ def test_a_float_tail_runs_in_golden_if_that_is_allowed(tail: str) -> None:
     assert "is float32" in str(result.operators[7].reason)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["litert", pytest.param("tflm", marks=pytest.mark.tflm)])
 @pytest.mark.parametrize("name", ["SOFTMAX", "LOG_SOFTMAX"])
 def test_rows_of_float32_are_those_of_the_runtime(name: str, reference: str) -> None:
@@ -115,6 +118,7 @@ def test_a_wrong_row_of_float32_is_a_mismatch(monkeypatch: pytest.MonkeyPatch) -
         assert session.run(edged("SOFTMAX"), compare=True).mismatches
 
 
+@pytest.mark.slow
 def test_uint8_to_uint8_equals_the_runtime() -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)

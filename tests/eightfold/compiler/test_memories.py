@@ -30,11 +30,13 @@ def _worse(graph: Graph, config: str, *more: MemoryTiming) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_of_the_digits_network() -> None:
     """At `base` the plan for the slowest memory was better than all others with every memory."""
     assert not _worse(load_model(MODEL_FILE), "base", MemoryTiming(latency=60))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_of_random_networks(seed: int) -> None:
     assert not _worse(load_model(random_network(network_rng(seed))[0]), "nano")

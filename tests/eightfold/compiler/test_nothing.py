@@ -116,6 +116,7 @@ _MOVES: list[Move] = [
 """Operator, shapes of inputs and results, options, lists behind the inputs."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("move", _MOVES, ids=[f"{move[0]}-{move[2][0]}" for move in _MOVES])
 def test_moves_of_nothing_are_as_in_litert(move: Move) -> None:
     operator, shapes, results, options, lists = move
@@ -138,6 +139,7 @@ def test_moves_of_nothing_are_as_in_litert(move: Move) -> None:
             np.testing.assert_array_equal(values[own], expected.outputs[tensor])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.inf, np.nan])
 def test_a_scale_that_is_no_number_is_refused_where_it_is_computed_with(scale: float) -> None:
     def model(operator: str, **options: Any) -> bytes:

@@ -130,6 +130,7 @@ def expect_one(case: Case, config: AcceleratorConfig, dtype: type[np.signedinteg
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("operator", "seeds"), chunks(OPERATORS))
 def test_equals_golden(operator: str, seeds: range, config: AcceleratorConfig) -> None:
     compared = expect_all_golden(operator, config, seeds, None)
@@ -138,6 +139,7 @@ def test_equals_golden(operator: str, seeds: range, config: AcceleratorConfig) -
         assert compared == len(seeds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @pytest.mark.parametrize(("operator", "seeds"), chunks(COPIES))
 def test_wider_integers_equal_golden(

@@ -112,6 +112,7 @@ def test_random_networks_in_pieces_give_goldens_bytes(
     expect_covered(expect_golden(graph, inputs, config, keep=bool(seed % 2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("config", "kinds"),
     [
@@ -135,6 +136,7 @@ def test_layers_wait_less_for_each_other(
     assert matrices(cut.issued) - matrices(whole.issued) >= len(kinds) - 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [(2, 0), (0, 2), (3, 3)], ids="{0[0]}-{0[1]}".format)
 def test_rows_of_padding_alone_are_no_piece(rows: tuple[int, int]) -> None:
     net = SeededNetwork("a window of one pixel with padding", seed=5)
@@ -163,6 +165,7 @@ def test_commands_stay_whole_where_nothing_waits(monkeypatch: pytest.MonkeyPatch
     assert issued == compile_stream(graph, NANO).issued
 
 
+@pytest.mark.slow
 def test_a_command_that_shares_its_sums_is_not_cut_by_rows() -> None:
     graph = layers("dense", "point")
     *_, (_, piece) = overlap.pieces_of(NANO, compile_stream(graph, NANO).issued)

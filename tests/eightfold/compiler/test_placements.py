@@ -46,6 +46,7 @@ def outside(stream: Compiled) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("scratchpad", [4096, 1 << 15])
 def test_commands_touch_what_is_placed(scratchpad: int, keep: bool) -> None:
@@ -96,6 +97,7 @@ def test_a_tensor_that_is_forgotten_is_noticed() -> None:
         assert outside(replace(stream, placements=left))
 
 
+@pytest.mark.slow
 def test_many_tensors_that_do_not_fit_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """One by one, with all others placed anew, a PACK of 1,000 inputs took minutes."""
     calls = []

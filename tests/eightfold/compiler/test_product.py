@@ -89,6 +89,7 @@ def test_one_constant_matrix_is_weights(name: str, vectors: int) -> None:
     assert bool(commands(stream, Weights)) == (vectors == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shapes", [[(3, 900), (900, 40)], [(40, 900), (900, 3)]])
 def test_parts_of_either_operand_fit(shapes: list[Shape]) -> None:
     graph = graph_of(shapes, (shapes[0][0], shapes[1][1]), scale=700.0)

@@ -147,6 +147,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", MAKERS)
 def test_what_golden_refuses_is_refused(rule: str) -> None:
     with pytest.raises(InputError, match=f"operator 0 {rule.split()[0]}: "):
@@ -156,6 +157,7 @@ def test_what_golden_refuses_is_refused(rule: str) -> None:
 TOLERATED = {rule: maker for rule, maker in TOLERATED.items() if rule.split()[0] in HARDWARE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", TOLERATED)
 def test_what_golden_tolerates_equals_golden(rule: str) -> None:
     graph = load_any_shape(TOLERATED[rule]())

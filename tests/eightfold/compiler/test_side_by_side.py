@@ -120,6 +120,7 @@ def anyway(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[int, int]]:
     return seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("seed", one_in(3, range(12)))
 def test_every_geometry_gives_goldens_bytes(
@@ -167,6 +168,7 @@ def strided(columns: int, stride: int = 2, kernel: int = 3, padding: str = "SAME
     return layers.depthwise((3, kernel), stride, padding=padding)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "stride", "kernel", "padding"),
     one_in(
@@ -187,6 +189,7 @@ def test_a_stride_reads_planes(
     assert {count for count, _ in anyway} == {stride}
 
 
+@pytest.mark.slow
 def test_each_plane_has_a_command() -> None:
     assert channels(compile_stream(strided(32).graph(), WIDE)) == [16, 16]
 
@@ -229,6 +232,7 @@ def test_an_input_has_no_planes(anyway: Counter[tuple[int, int]]) -> None:
     assert not anyway
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scratchpad", [4096, 8192])
 def test_tensors_outside_of_the_scratchpad_have_no_planes(
     scratchpad: int, anyway: Counter[tuple[int, int]]

@@ -97,6 +97,7 @@ def test_the_state_stays_in_memory(config: AcceleratorConfig, keep: bool) -> Non
     frames_in_memory(stream, graph)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [False, True], ids=["outputs", "every tensor"])
 def test_random_networks_keep_their_state_in_memory(keep: bool) -> None:
     streams = 0

@@ -152,6 +152,7 @@ def test_broadcasting_to_rank_8(name: str, config: AcceleratorConfig) -> None:
     expect_golden(graph, random_values(graph), config)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_prelu_as_tflite_micro_has_it(seed: int) -> None:
     model, inputs = random_case("PRELU", case_rng("PRELU", seed))
@@ -252,6 +253,7 @@ def test_pools_of_windows_that_overlap_go_along_one_axis_at_a_time(
     assert opcodes.count(isa.Opcode.VECTOR) == commands
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rim", "padding", "strides"),
     one_in(

@@ -30,6 +30,7 @@ def test_a_variant_is_compiled(name: str) -> None:
     assert np.any(runs[0] != runs[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_random_models_are_compiled(operator: str) -> None:
     for seed in range(20):

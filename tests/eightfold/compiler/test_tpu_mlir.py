@@ -50,12 +50,14 @@ FEW_CODES = {"add_with_near_ties": 8, "add_extreme": 8}
 """Of operand a, in Adds of many commands; `test_an_add_has_every_pair` has all 256."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("form", FORMS)
 def test_a_form_equals_golden(form: str, seed: int) -> None:
     expect_golden(random_cases(form, PRESETS["small"], seed, 3, FEW_CODES.get(form, 256)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "config"),
     one_in(

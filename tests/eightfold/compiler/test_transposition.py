@@ -64,6 +64,7 @@ def test_axes_that_stay_together_are_one(
         assert swapped(shape, axes, 4) == Swap(swap.outer, swap.rows, swap.columns, 4 * swap.item)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_random_transposes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever takes the fewest cycles: by one of both ways, or by copies."""
@@ -109,6 +110,7 @@ def test_every_shape_is_possible_one_way() -> None:
     assert {case.values[3] for case in POSSIBLE} == set(WAYS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "axes", "config", "way"),
     one_in(3, POSSIBLE),

@@ -261,6 +261,7 @@ def test_commands_wait_behind_those_of_a_full_queue() -> None:
     assert done[15] > done[12 - 4 - 1 - 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
 def test_every_operator_of_the_accelerator_has_cycles_that_add_up_to_the_end(config: str) -> None:
     network = compile_network(load_model(DIGITS), CONFIGS[config], fallback=True)
@@ -286,6 +287,7 @@ def floor(stream: Compiled) -> int:
     return max(vectors, beats)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("seed", range(5))
 def test_no_network_is_faster_than_its_vectors_and_its_weights(seed: int, config: str) -> None:
@@ -306,6 +308,7 @@ def test_operators_without_commands_take_no_time() -> None:
     assert estimate_operators(renamed) == {0: total - timing.END, 1: timing.END}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 1000])
 def test_a_program_of_very_many_runs_is_sampled(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     def end() -> int:

@@ -53,6 +53,7 @@ def test_random_streams_decode_to_what_was_encoded(seed: int) -> None:
     assert [command.fields for command in decoded] == [fields for _, fields, _, _ in items]
 
 
+@pytest.mark.slow
 def test_numbers_go_on_where_the_index_wraps() -> None:
     count = 65537
     length = isa.PARAMETERS.words

@@ -95,6 +95,7 @@ assert sum(estimate_network(network.streams).values()) and c_header() and isa_do
 """
 
 
+@pytest.mark.slow
 def test_a_network_is_compiled_listed_and_estimated_without_an_hdl(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WITHOUT_HDL, str(DIGITS), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

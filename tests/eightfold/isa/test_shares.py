@@ -43,6 +43,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "config"),
     [(n, c) for n in MODELS for c in ("nano", "base") if (n, c) != ("mobilenet", "nano")],

@@ -63,6 +63,7 @@ def oracle() -> Iterator[Oracle]:
         yield oracle
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_composites_compute_what_their_bodies_do(oracle: Oracle, seed: int) -> None:
     operators = ("ADD", "CONV_2D", "LESS", "RELU", "RESHAPE", "SELECT_V2", "SPLIT")

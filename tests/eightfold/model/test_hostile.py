@@ -195,6 +195,7 @@ def _fault(graph: Graph) -> str:
     return "" if all(0 <= i < len(graph.tensors) for i in indices) else f"indices {indices}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", _KINDS)
 def test_hostile_file_gives_a_graph_or_one_line(kind: str, seed: int) -> None:

@@ -12,6 +12,7 @@ from eightfold.operators import load_model
 from lab.hostile.mutant import BASES, base_case, random_mutant
 
 
+@pytest.mark.slow
 def test_a_seed_gives_the_same_file() -> None:
     for seed in range(len(BASES)):
         assert random_mutant(seed).content == random_mutant(seed).content
@@ -23,6 +24,7 @@ def test_without_mutations_the_file_is_the_same() -> None:
     assert mutate(model, [], model) == model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_changes_most_files(kind: str) -> None:
     rng = np.random.default_rng(0)
@@ -60,6 +62,7 @@ def test_a_dimension_stays_in_its_type() -> None:
     assert mutate(model, [Mutation("shape", choice) for choice in choices], model) != model
 
 
+@pytest.mark.slow
 def test_most_mutants_get_past_the_structure() -> None:
     read = 0
     for seed in range(200):

@@ -44,6 +44,7 @@ ORDERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["litert", "tflm"])
 @pytest.mark.parametrize("steps", ORDERS, ids="-".join)
 def test_frames_equal_the_runtimes(steps: tuple[str, ...], reference: str) -> None:

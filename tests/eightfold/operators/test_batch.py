@@ -34,6 +34,7 @@ def _flattening(*, constant: bool = False, open_batch: bool = True) -> bytes:
     return b.build()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["litert", "tflm"])
 @pytest.mark.parametrize("batch", [1, 2, 7])
 def test_a_batch_changes_all_shapes_behind_it(batch: int, reference: str) -> None:

@@ -35,6 +35,7 @@ def test_a_conforming_model_of_each_row_has_no_finding(name: str) -> None:
     assert found_in(operator_graph(name)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _NAMES)
 def test_conforming_models_are_what_the_reference_kernels_take(name: str, oracle: Oracle) -> None:
     model = operator_model(name)
@@ -143,6 +144,7 @@ def test_an_input_too_many_is_noted() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _NAMES)
 @pytest.mark.parametrize("count", range(5))
 def test_any_number_of_scalar_operands_is_judged(name: str, count: int) -> None:

@@ -60,6 +60,7 @@ def test_nothing_is_allocated_before_a_model_is_refused() -> None:
     assert peak < 1 << 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SERIES)
 def test_no_operator_needs_more_than_estimated(name: str) -> None:
     case = SERIES[name][0].case(SIZES[-1], inside=False)

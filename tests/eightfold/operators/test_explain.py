@@ -15,6 +15,7 @@ def last_value(lines):
     return lines[-1].rpartition(" = ")[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["litert", "tflm"])
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_last_step_is_goldens_element(operator, reference):

@@ -225,6 +225,7 @@ def test_known_models_are_refused_in_one_line(name: str) -> None:
     assert len(words) < 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, known in KNOWN.items() if not known.reason])
 def test_litert_stops_at_them_too(oracle: Oracle, name: str) -> None:
     model = KNOWN[name].make()

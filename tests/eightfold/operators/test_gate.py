@@ -49,6 +49,7 @@ def refusals(graph: Graph) -> list[str]:
     return [str(refusal) for refusal in prepare(graph)[1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_random_models_pass(name: str) -> None:
     for seed in range(CASES):
@@ -69,6 +70,7 @@ SHAPES: dict[str, Callable[[tuple[int, ...]], tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", SHAPES)
 @pytest.mark.parametrize("name", NAMES)
 def test_another_declared_shape_does_not_pass(name: str, how: str) -> None:

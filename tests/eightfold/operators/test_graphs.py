@@ -58,6 +58,7 @@ def again(inputs: Inputs, seed: int) -> Inputs:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["litert", "tflm"])
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_prepared_operators_equal_their_functions(operator: str, reference: str) -> None:
@@ -98,6 +99,7 @@ def network(seed: int) -> Case:
     return random_network(network_rng(seed), lengths=(1, 4) if seed % 2 else (5, 25))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_networks_equal_their_operators(seed: int) -> None:
     model, inputs = network(seed)

@@ -20,11 +20,13 @@ def graphs() -> list[Graph]:
     return [load_model(random_network(network_rng(seed))[0]) for seed in range(120)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", unit_parameters("networks", quick=2, cases=100))
 def test_equals_litert(unit: Unit) -> None:
     expect_passed(unit)
 
 
+@pytest.mark.slow
 def test_every_operator_that_has_an_entry_and_is_supported_occurs(graphs: list[Graph]) -> None:
     seen = {operator.name for graph in graphs for operator in graph.operators}
     assert seen == DRAWN

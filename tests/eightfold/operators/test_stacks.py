@@ -29,6 +29,7 @@ def stacked_models(operator: str) -> list[tuple[Graph, Inputs]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operator", STACKING)
 def test_a_stack_is_each_inference_in_turn(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     models = stacked_models(operator)

@@ -91,6 +91,7 @@ def test_larger_ones_are_the_same_in_another_process(tmp_path):
     assert differing(names, tmp_path, "2") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unit", "preset"), [*EVERY, *LARGE])
 def test_passes_lint(source):
     assert lint(source) == []
@@ -104,6 +105,7 @@ def test_reads_in_icarus_as_verilog_2001(source):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unit", "preset"), [*EVERY, *LARGE])
 def test_reads_in_yosys(source, unit):
     script = f"read_verilog {source.name}; hierarchy -check -top eightfold_{unit}; proc"
@@ -138,6 +140,7 @@ def test_memories_stay_memories():
     assert re.search(rf"^  reg \[31:0\] \w+ \[{depth - 1}:0\];$", text, re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("attributes", "flip_flops"), [(NO_BYPASS, 64), ("", 139)])
 def test_partial_sums_have_no_bypass_because_of_the_attribute(attributes, flip_flops, tmp_path):
     config = AcceleratorConfig(psum_depth=512)
@@ -204,6 +207,7 @@ def test_waivers_are_only_for_what_is_harmless(tmp_path):
 
 
 # A second accelerator is generated for it, whose modules are named by the same lines.
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["lane", pytest.param("accelerator", marks=pytest.mark.long)])
 def test_two_configurations_with_prefixes_of_their_own_fit_one_design(unit, tmp_path):
     config = AcceleratorConfig(

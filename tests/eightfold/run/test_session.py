@@ -476,6 +476,7 @@ def test_other_outputs_in_the_undisturbed_pass_are_an_error(passes: Passes) -> N
         assert session.run(person_detect(), compare=True).mismatches is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fast", [False, True])
 def test_the_command_says_what_was_timed(
     fast: bool, passes: Passes, capsys: pytest.CaptureFixture[str], tmp_path: Path

@@ -21,6 +21,7 @@ PAST = 11
 """The tensor that is kept."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["litert", "tflm"])
 @pytest.mark.parametrize("kind", [Session, MachineSession])
 def test_runs_are_frames_until_a_reset(kind: type[Session], reference: str) -> None:

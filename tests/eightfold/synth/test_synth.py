@@ -151,6 +151,7 @@ def synthesize(folder: Path, verilog: str, family: str) -> tuple[SynthesisResult
     return figures, stages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [pytest.param("xilinx", marks=pytest.mark.slow), "gowin"])
 def test_multiplier_and_memory_are_inferred(tmp_path: Path, family: str) -> None:
     figures, _ = synthesize(tmp_path, generate(Accumulator(), "unit"), family)

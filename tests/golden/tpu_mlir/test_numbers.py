@@ -133,6 +133,7 @@ def test_weights_per_axis_have_their_own_scales() -> None:
     np.testing.assert_array_equal(tpu_mlir.dequantize(codes, quantization)[0], weights[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @given(x=st.floats(min_value=-(2.0**30), max_value=2.0**30, width=32))
 @example(x=float(np.nextafter(f32(0.5), f32(0))))

@@ -42,6 +42,7 @@ WIDTHS = [(2, 3), (3, 4), (5, 5), (8, 5), (16, 6)]
 WIDTHS += [pytest.param(64, 8, marks=pytest.mark.slow)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["infer", "rows"])
 @pytest.mark.parametrize(("width", "latency"), WIDTHS)
 @pytest.mark.parametrize("seed", [0])

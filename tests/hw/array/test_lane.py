@@ -108,6 +108,7 @@ class LaneBench:
             self.expected[self.cycle + self.latency] = result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize(("width", "rows", "columns"), [(2, 2, 1), (5, 3, 1), (8, 3, 2)])
 def test_each_row_of_the_depthwise_window_holds_its_last_bytes_newest_first(

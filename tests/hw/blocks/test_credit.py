@@ -40,6 +40,7 @@ class Delay(wiring.Component):
         return m
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize(("idle", "stall"), [(0, 0), (0, 0.5), (0.5, 0), (0.3, 0.3), (0, 0.95)])
 @pytest.mark.parametrize(("latency", "depth"), [(0, 2), (1, 2), (5, 3), (5, 8), (15, 32)])
@@ -122,6 +123,7 @@ def test_counts_down_to_the_last_credit_and_up_again(depth):
     assert left[depth + 2] == 0 and max(left[depth + 3 :]) == depth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [2, 3, 5, 8])
 @pytest.mark.parametrize("latency", [0, 1, 5])
 @pytest.mark.parametrize(("idle", "stall"), [(0, 0), (0.2, 0.2), (0, 0.7), (0.7, 0)])

@@ -48,6 +48,7 @@ def run(i_bytes, o_bytes, words, drops, idle, stall, seed):
     return out, cycles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize(("idle", "stall"), [(0, 0), (0.4, 0.4)])
 @pytest.mark.parametrize(("i_bytes", "o_bytes"), SIZES)

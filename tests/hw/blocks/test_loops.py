@@ -83,6 +83,7 @@ def random_nest(generator, levels, addresses, most):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(("idle", "stall"), [(0, 0), (0.5, 0.5), (0, 0.8)])
 @pytest.mark.parametrize("levels", [1, 2, 4, 5])

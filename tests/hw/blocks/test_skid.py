@@ -19,6 +19,7 @@ def pass_words(register, **options):
     return transfers(register(WORD), seed=0, follows=register is Stage, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("register", REGISTERS)
 @pytest.mark.parametrize(("idle", "stall"), [(0, 0), (0, 0.5), (0.5, 0), (0.3, 0.3), (0, 0.95)])
 def test_words_come_out_complete_and_in_order(register, idle, stall):

@@ -69,6 +69,7 @@ class Driver:
             assert not ctx.get(dut.give)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("kinds", [[MOVE, GATHER], [MATRIX]], ids=["mover", "matrix"])
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ def test_runs_streams_and_reports_errors(port, seed):
     run_sequencer("verilator", seed, port)
 
 
+@pytest.mark.slow
 @needs_icarus
 @pytest.mark.parametrize("seed", [2])
 def test_runs_streams_on_icarus(seed):

@@ -16,6 +16,7 @@ def simulate(dut, bench):
     simulator.run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("generosity", [0.1, 0.4, 0.8])
 def test_grants_are_those_of_nine_counters(seed, generosity):

@@ -21,6 +21,7 @@ def run(lanes, port, simulator, seed):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("lanes", "port", "seed"), [(5, 16, 0)])
 def test_streams_the_records_in_memory(lanes, port, seed, simulator):
     run(lanes, port, simulator, seed)

@@ -16,6 +16,7 @@ def test_matches_golden_on_verilator(seed):
     run_bench(RowFunction, BENCH, "verilator", parameters={"count": 1000}, seed=seed)
 
 
+@pytest.mark.slow
 @needs_icarus
 @pytest.mark.parametrize("seed", [1])
 def test_matches_golden_on_icarus(seed):

@@ -60,6 +60,7 @@ def chosen(*, slow: bool) -> list[Path]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", chosen(slow=False), ids=relative)
 def test_a_page_shows_what_its_commands_print(path: Path, tmp_path: Path) -> None:
     if "iverilog" in text_of(path) and not shutil.which("iverilog"):

@@ -303,6 +303,7 @@ def test_cells_have_cycles_and_the_buss_share() -> None:
     assert base == f"| D | `base` | {cells} |"
 
 
+@pytest.mark.slow
 def test_a_slow_memory_makes_the_port_the_limit() -> None:
     fast, slow = (estimated(DIGITS, "base", memory) for memory in ("ideal", "sdr-sdram-16"))
     assert fast.bus < 0.9 * fast.total

@@ -13,6 +13,7 @@ from lab.documents.part import table_part
 QUICK = [name for name, part in documents.PARTS.items() if not part.slow]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_the_document_holds_the_part(name: str) -> None:
     assert documents.stale(documents.PARTS[name]) is None, "run make documents"

@@ -147,6 +147,7 @@ def test_every_rule_has_a_mutant() -> None:
     assert list(MUTANTS) == list(RULES)
 
 
+@pytest.mark.slow
 def test_each_rule_keeps_what_the_unit_computes(tmp_path: Path) -> None:
     netlist = synthesized()
     run(netlist, tmp_path)
@@ -157,6 +158,7 @@ def test_each_rule_keeps_what_the_unit_computes(tmp_path: Path) -> None:
     run(netlist, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "mutant"), [(rule, mutant) for rule, all_ in MUTANTS.items() for mutant in all_]
 )

@@ -38,11 +38,13 @@ def worker() -> Iterator[Worker]:
         yield each
 
 
+@pytest.mark.slow
 def test_answers_come_in_order(worker: Worker) -> None:
     assert worker.call("a") == (["a", "done"], "")
     assert worker.call("b") == (["b", "done"], "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "end"),
     [("loop", "more than 1 s of processor time"), ("exit", "exit status 3"), ("abort", "SIGABRT")],
@@ -54,6 +56,7 @@ def test_behind_a_call_that_ends_the_process_there_is_another(
     assert worker.call("next") == (["next", "done"], "")
 
 
+@pytest.mark.slow
 def test_a_process_that_waits_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lab.hostile.worker._PATIENCE", 3)
     with Worker(act, seconds=1) as worker:

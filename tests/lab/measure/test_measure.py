@@ -93,6 +93,7 @@ def test_limits_are_in_words(descriptions: list[Description]) -> None:
     assert found["CONCATENATION"].endswith("no fused RELU, RELU_N1_TO_1, RELU6")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SERIES)
 def test_figures_are_of_the_models_that_there_are(name: str) -> None:
     """``python -m lab.measure`` measures them again."""
@@ -105,6 +106,7 @@ def test_figures_are_of_the_models_that_there_are(name: str) -> None:
             assert asked == (figure.elements, figure.units, figure.macs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SERIES)
 def test_operands_and_results_of_the_largest_models_are_in_the_scratchpad(name: str) -> None:
     for series in SERIES[name]:
@@ -213,6 +215,7 @@ def test_documents_follow_the_figures() -> None:
         assert other.rewrite(text) != text, other.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SERIES)
 def test_facts_are_those_that_the_compiler_says_today(name: str) -> None:
     """``python -m lab.measure --keep`` writes them."""

@@ -84,6 +84,7 @@ def test_what_no_output_shows_is_proved(tmp_path):
     assert proved(tmp_path, changed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [{"full": 1}, {"opposite": True}, {"late": 3}, {"late": 30}, {"word": 5}],

@@ -143,6 +143,7 @@ def test_a_mutant_is_judged(checkout, tmp_path, monkeypatch, old, new, message):
     assert not list((tmp_path / "place").glob("*/"))  # all that was copied is gone
 
 
+@pytest.mark.slow
 def test_a_survivor_that_is_accepted_has_its_reason(checkout, tmp_path, monkeypatch):
     monkeypatch.setenv("EIGHTFOLD_CACHE", str(checkout / "cache"))
     it = mutant("~self.a[3]", "(self.a[3])", "inversion")

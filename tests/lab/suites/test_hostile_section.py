@@ -72,6 +72,7 @@ def test_reports_count_by_kind_and_step(tmp_path: Path, monkeypatch: pytest.Monk
     ]
 
 
+@pytest.mark.slow
 def test_a_finding_that_was_shrunk_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ def names(units: list[Unit]) -> list[str]:
     return [f"{unit.operator}:{unit.first}" for unit in units]
 
 
+@pytest.mark.slow
 def test_a_seed_draws_from_all_the_hardware_and_more_begin_with_the_same():
     few, many = names(planned_of()), names(planned_of(count=200))
     assert many[:4] == few
@@ -40,6 +41,7 @@ def test_a_case_is_called_by_its_mutant():
     assert unit.case_name(3) == "mutants-hw_blocks_skid.py-3-tests"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["hw/nothing.py", "sim/bench", "hw/blocks/skid.py:100000", "hw/blocks/skid.py:x", ".."]
 )

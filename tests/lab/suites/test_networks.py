@@ -197,6 +197,7 @@ def test_odd_configurations_come_by_turns_and_a_seed_tells_which() -> None:
             assert alone.config == each.config
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 100])
 def test_micro_is_not_asked_for_what_it_lacks(first: int) -> None:
     only = replace(unit("golden", first, count=8), reference="tflm")

@@ -39,6 +39,7 @@ def test_streams_on_the_rtl():
     expect_passed(unit(5_000, 100))
 
 
+@pytest.mark.slow
 def test_streams_are_of_every_kind_and_the_same_each_time():
     cases = [random_case(NANO, seed) for seed in range(40)]
     again = random_case(NANO, 17)

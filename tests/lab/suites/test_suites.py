@@ -107,6 +107,7 @@ def test_where_a_stream_fails_each_model_runs_alone(monkeypatch: pytest.MonkeyPa
     assert cases[1].message == r"HardwareError: it hung \udc80"
 
 
+@pytest.mark.slow
 def test_a_network_that_is_wrong_is_told_among_those_of_a_simulation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -139,6 +140,7 @@ def test_a_unit_gives_the_same_whenever_it_runs(suite: str) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_units_have_every_case_once_and_names_of_their_own() -> None:
     units = [
         unit

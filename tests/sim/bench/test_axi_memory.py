@@ -12,6 +12,7 @@ from eightfold.sim.simulator.runner import Verilog, run_bench
 FOLDER = IMPORT_ROOT / "sim" / "verilog"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("port", "seed"), [(4, 0), (16, 1)])
 def test_memory(simulator, port, seed):
     parameters = (("PORT", port), ("BYTES", 1 << 16))

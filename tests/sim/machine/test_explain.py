@@ -52,6 +52,7 @@ def test_sums_of_the_array_are_the_accumulator(seed):
     assert f"acc {sum(dots)}," in acc
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_bytes_of_matrix_commands_end_in_the_models(seed):
     rng = np.random.default_rng(seed)

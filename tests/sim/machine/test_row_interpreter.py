@@ -17,6 +17,7 @@ def mismatches(function, sums):
     return sum(np.count_nonzero(found[name] != expected[name]) for name in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_is_goldens(function, seed):

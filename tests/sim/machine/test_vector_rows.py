@@ -33,6 +33,7 @@ def run_rows(fields, x, tables=((0,) * 256,) * 2):
     return scratchpad[TARGET : TARGET + size].reshape(len(x), -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", OPERATORS)
 def test_rows_are_goldens_for_all_lengths_and_scales(name, seed):

@@ -47,6 +47,7 @@ def run(simulator, testcase="passes_words_on", bench="stage_bench", **options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("idle", "stall", "seed"), [(0, 0, 0), (0.5, 0, 1), (0, 0.5, 2), (0.5, 0.5, 3)]
 )
@@ -65,6 +66,7 @@ def test_drivers_keep_up_with_a_word_per_cycle(simulator):
     run(simulator, "a_word_per_cycle")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [7])
 @pytest.mark.parametrize(
     ("fault", "message"),
@@ -110,6 +112,7 @@ def test_reports_that_no_test_matches(simulator):
         run(simulator, "no_such_test")
 
 
+@pytest.mark.slow
 def test_second_run_does_not_build(simulator, monkeypatch):
     run(simulator)
 
@@ -136,6 +139,7 @@ def test_another_design_is_built_again(monkeypatch, simulator):
     assert told == [Progress(0, None, words)]
 
 
+@pytest.mark.slow
 def test_waves_are_written_only_on_request(simulator, tmp_path, monkeypatch):
     monkeypatch.setenv("WAVES", "1")  # cocotb's own switch must not matter
     monkeypatch.chdir(tmp_path)
@@ -215,6 +219,7 @@ def test_progress_reaches_the_caller(simulator, tmp_path):
     assert simulated == [Progress(step, 3, f"step {step}") for step in range(3)]
 
 
+@pytest.mark.slow
 def test_simulations_at_once_do_not_meet(simulator):
     model = build_model(FaultyStage, simulator)
     settings = {"fault": 0, "idle": 0.3, "stall": 0.3, "words": 500}
@@ -349,6 +354,7 @@ def test_unknown_simulator_is_one_clear_line():
         run("modelsim")
 
 
+@pytest.mark.slow
 def test_a_bench_that_runs_for_ever_is_ended_by_cycles(simulator, monkeypatch):
     monkeypatch.setenv("EIGHTFOLD_LIMIT_CYCLES", "200")
     with pytest.raises(
@@ -358,6 +364,7 @@ def test_a_bench_that_runs_for_ever_is_ended_by_cycles(simulator, monkeypatch):
     run(simulator, "may_take_longer")
 
 
+@pytest.mark.slow
 def test_a_bench_in_which_time_stands_still_is_ended_by_cpu_time(simulator, monkeypatch):
     monkeypatch.setenv("EIGHTFOLD_LIMIT_SECONDS", "2")
     with pytest.raises(BenchFailed, match="stage_bench on .*, seed 7: .* after 2 s of CPU time"):

@@ -59,6 +59,7 @@ def test_a_vcd_is_told_how_small_an_fst_is(monkeypatch: pytest.MonkeyPatch, miss
         assert note == "a.fst: will have about 61 MB, for 100,000 cycles"
 
 
+@pytest.mark.slow
 def test_a_run_says_how_large_its_trace_will_be_before_anything_is_built(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:

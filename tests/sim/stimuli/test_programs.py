@@ -18,6 +18,7 @@ from eightfold.target.config import PRESETS, AcceleratorConfig
 ODD = AcceleratorConfig(lanes=3, width=5, port=4, scratchpad=8192, weight_buffer=512)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", [PRESETS["nano"], PRESETS["base"], ODD], ids=str)
 def test_programs_are_legal_determined_and_of_all_engines(config):
     found = Counter()

@@ -10,6 +10,7 @@ from eightfold.target.config import AcceleratorConfig
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2, scratchpad=4096)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("row", Row)
 def test_a_row_never_writes_what_it_still_reads(row, seed):

@@ -185,6 +185,7 @@ def test_a_campaign_that_has_not_begun(tmp_path: Path) -> None:
     assert broken_links(shown) == []
 
 
+@pytest.mark.slow
 def test_many_cases_and_many_failures_make_a_small_page(tmp_path: Path) -> None:
     chosen = {("ADD", "golden", seed): broken("ADD", seed, f"E{seed}: bad") for seed in range(3000)}
     chosen[("CONV_2D", "golden", 99_999)] = broken("CONV_2D", 99_999, "rare")
@@ -210,6 +211,7 @@ def test_many_cases_and_many_failures_make_a_small_page(tmp_path: Path) -> None:
     assert broken_links(shown) == []
 
 
+@pytest.mark.slow
 def test_a_suite_without_operators(tmp_path: Path) -> None:
     shown = page(make_campaign(tmp_path / "a", Plan(operators=("",), suite="networks")))
     assert cells(shown)["networks"]["golden"].text == "✓100"

@@ -19,6 +19,7 @@ SMALL = {"operators": ("ADD",), "columns": (("golden", ""),), "cases": 20, "toge
 ON_RTL = {**SMALL, "columns": (("verilator", "base"),)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plan", "sentence"),
     [

@@ -30,6 +30,7 @@ ROOMY = PRESETS["nano"]
 NARROW = TIGHT["6x5"].replace(scratchpad=1 << 15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("height", "outside", "words"),
     one_in(
@@ -50,6 +51,7 @@ def test_strips_of_every_height_equal_golden(height: int, outside: bool, words: 
         assert set(cascade.owners) == set(range(len(graph.operators)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", CHOICES)
 @pytest.mark.parametrize("height", [1, 4])
 def test_every_tensor_is_delivered(height: int, words: str) -> None:
@@ -70,6 +72,7 @@ def test_several_images_one_after_the_other(keep: bool, words: str) -> None:
     assert forced.made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("config", TIGHT)
 def test_a_random_network_in_random_strips_equals_golden(config: str, seed: int) -> None:
@@ -139,6 +142,7 @@ def test_nothing_outside_has_no_way() -> None:
     compile_network(load_model(block_model()), PRESETS["base"], cascades=strategy)
 
 
+@pytest.mark.slow
 def test_a_network_larger_than_the_scratchpad_has_fewer_cycles() -> None:
     graph = load_model(mobilenet_model(0.35, 64))
     layers, strips = (
@@ -183,6 +187,7 @@ def test_a_network_larger_than_the_scratchpad_equals_golden(keep: bool, explicit
     expect_golden(graph, random_values(graph), ROOMY, keep=keep)
 
 
+@pytest.mark.slow
 def test_a_long_stream_is_chosen_by_the_costs_of_the_search(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

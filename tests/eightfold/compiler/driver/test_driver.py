@@ -65,6 +65,7 @@ def shell(folder: Path, *command: str | Path, **variables: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gcc", "clang"])
 @pytest.mark.parametrize("level", ["-O0", "-Os", "-O3"])
 def test_it_compiles_without_warnings_or_a_library(name: str, level: str, written: Path) -> None:

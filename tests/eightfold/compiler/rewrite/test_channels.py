@@ -71,6 +71,7 @@ USED = np.array([1, 1, 1, 1])
 UNUSED = np.array([1, 1, 0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("graph", "left"),
     [
@@ -180,6 +181,7 @@ def scales_stay(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mutant",
     [

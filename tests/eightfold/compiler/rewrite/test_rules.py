@@ -31,6 +31,7 @@ from tests.support.networks.sparse import sparse_network
 NONE: dict[str, Any] = {"fused_activation_function": "NONE"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("network", [redundant_network, sparse_network])
 def test_a_network_equals_golden(network: Callable[[int], Graph], seed: int) -> None:
@@ -50,6 +51,7 @@ def test_many_networks_equal_golden(network: Callable[[int], Graph], part: int) 
         expect_rewritten(graph, random_values(graph, seed), config)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", NAMES)
 def test_a_rule_alone_equals_golden(rule: str) -> None:
     applied = 0
@@ -139,6 +141,7 @@ def left(chain: Chain, rule: str) -> list[str]:
 CONV, DEPTHWISE = "CONV_2D", "DEPTHWISE_CONV_2D"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chain", "names"),
     [
@@ -186,6 +189,7 @@ def test_tables(chain: Chain, names: list[str]) -> None:
     assert left(chain, "tables") == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chain", "names"),
     [
@@ -416,6 +420,7 @@ def one_output_is_enough(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Draft, "outputs", lambda self: set(sorted(right(self))[:1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mutant",
     [

@@ -47,6 +47,7 @@ def test_one_operator_at_a_time_is_the_whole_model() -> None:
     assert not deviates(graph)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("codes", "wrong"), [((-1, -1), -1), ((-100, 50), -50), ((3, 4), 7)])
 def test_sum_is_the_intended_one(codes: tuple[int, int], wrong: int) -> None:
     """LiteRT adds the bytes as unsigned: -1 is 255, and two of them are clamped to 255, -1."""

@@ -57,6 +57,7 @@ def test_known_softmax_and_reuse_of_one_model_with_other_inputs() -> None:
             np.testing.assert_array_equal(result[1], np.array([expected], np.int8), strict=True)
 
 
+@pytest.mark.slow
 def test_aborting_kernel_is_reported_and_the_next_run_works() -> None:
     with Oracle() as oracle:
         for _ in range(2):
@@ -66,6 +67,7 @@ def test_aborting_kernel_is_reported_and_the_next_run_works() -> None:
             assert oracle.run(softmax(length=8), {0: _LOGITS})[1].shape == (1, 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "inputs", "message"),
     [
@@ -124,6 +126,7 @@ def test_tflite_micro_keeps_every_tensor_of_a_network() -> None:
                 np.testing.assert_array_equal(tensors[index], expected, strict=True)
 
 
+@pytest.mark.slow
 @pytest.mark.tflm
 @pytest.mark.parametrize(
     ("model", "inputs", "message"),
@@ -151,6 +154,7 @@ def test_tflite_micro_rejects_in_one_line_and_then_runs(
         assert oracle.run(softmax(length=8), {0: _LOGITS})[1].shape == (1, 8)
 
 
+@pytest.mark.slow
 @pytest.mark.tflm
 def test_tflite_micro_that_aborts_is_reported_and_the_next_run_works() -> None:
     """SOFTMAX fails a check of its sum as LiteRT's does."""
@@ -177,6 +181,7 @@ def test_a_runtime_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         Oracle("tflm")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reference", ["litert", "tflm"])
 @pytest.mark.parametrize("name", sorted(FLOAT_ONLY))
 def test_what_no_runtime_computes_in_int8_is_refused_with_that_reason(
