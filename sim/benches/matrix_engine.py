@@ -111,6 +111,8 @@ class EngineBench:
             await edge
         for _ in range(16):
             await edge
+        status = int(self.dut.status.value)
+        assert status == 0, f"status {status:#b} without a command"
 
         def explain(address: int) -> list[str]:
             for number, (job, scratchpad, sums) in reversed(list(enumerate(models))):
