@@ -154,6 +154,10 @@ _SETTINGS = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.daemon": False,  # a worker has children: runtimes, simulators
     "distributed.admin.log-length": 100,
+    # Nobody looks at these; without them two waiting workers take half of the time.
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.memory.monitor-interval": "1s",
     "distributed.worker.preload": ["eightfold.campaign.farm"],
 }
 
