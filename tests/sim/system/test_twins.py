@@ -16,17 +16,19 @@ def test_rows_and_infer_leave_the_same_in_the_same_cycles() -> None:
     model, inputs = random_network(network_rng(0), operators=HARDWARE, lengths=(24, 25))
     graph = load_model(model)
     found = []
-    assert PRESETS["nano"] != TWINS["nano"]
-    for config in (PRESETS["nano"], TWINS["nano"]):
+    nano = PRESETS["nano"]
+    rows = nano.replace(multiplier=PRESETS["small"].multiplier)
+    assert rows.multiplier != nano.multiplier == TWINS["small"].multiplier
+    for config in (rows, nano):
         network = compile_network(graph, config, keep=True)
         (run,) = simulate_network(graph, network, [inputs], simulator="verilator", stall=0.1)
         found.append((network, run))
-    (first, rows), (second, infer) = found
+    (first, products), (second, infer) = found
     for one, other in zip(first.segments, second.segments, strict=True):
         assert one.compiled is not None
         assert other.compiled is not None
         np.testing.assert_array_equal(one.compiled.words, other.compiled.words)
-    assert (rows.cycles, rows.counters) == (infer.cycles, infer.counters)
-    assert set(rows.tensors) == set(infer.tensors)
-    for index, tensor in rows.tensors.items():
+    assert (products.cycles, products.counters) == (infer.cycles, infer.counters)
+    assert set(products.tensors) == set(infer.tensors)
+    for index, tensor in products.tensors.items():
         np.testing.assert_array_equal(tensor, infer.tensors[index], err_msg=f"tensor {index}")
