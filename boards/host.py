@@ -1,31 +1,205 @@
-"""Runs of a compiled network on an accelerator, over whatever masters its bus."""
+"""A host of a board: its bus over a serial port, and networks on its accelerator."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+import random
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import serial
 
-from eightfold.common.errors import InputError
+from eightfold.boards.frames import BUS_ERROR, DONE, END, LIMIT, READ, WRITE, decode, encode
+from eightfold.boards.places import DESCRIPTION, MAGIC, MAIN_RAM, REGISTERS
+from eightfold.common.errors import HardwareError, InputError
 from eightfold.compiler import Compiled
-from eightfold.isa.registers import IDENTIFICATION, REGISTERS, configuration_words
-from eightfold.target.config import AcceleratorConfig
+from eightfold.isa import VERSION
+from eightfold.isa import registers as isa
+from eightfold.model import Graph
+from eightfold.operators import run_graphs
+from eightfold.target.config import PRESETS, AcceleratorConfig
 
-_OFFSETS = {register.name: register.offset for register in REGISTERS}
+BAUD = 3_000_000
+"""Bits per second of boards, unless it is said."""
+
+ATTEMPTS = 20
+"""Of a request, where something answers but what comes is damaged."""
+
+SILENT = 4
+"""Attempts that nothing answers, each waiting twice as long as the one before."""
+
+QUIET = 1 / 20
+"""The part of an answer's time that a line must be silent behind a damaged frame, before the
+request is repeated: the bridge does not listen while it answers."""
+
+_OFFSETS = {register.name: register.offset for register in isa.REGISTERS}
 
 _ALIGN = 64
 """Regions begin at multiples of the widest port."""
 
 
 class Bus(Protocol):
-    """Whole 32-bit words at byte addresses; of LiteX, all that ``litex.tools.remote`` has."""
+    """Whole 32-bit words at byte addresses, and how many requests it took twice or more."""
 
-    def read(self, addr: int, length: int) -> Any:
-        """Return a list of so many words from an address on."""
+    repeats: int
+
+    def read(self, addr: int, length: int) -> list[int]:
+        """Return so many words from an address on."""
         ...
 
     def write(self, addr: int, data: list[int]) -> None:
         """Write words from an address on."""
         ...
+
+
+class SerialBus:
+    """The bus behind an `eightfold.boards.bridge.Bridge` at a serial port.
+
+    Each request is repeated until its answer has come undamaged: what a line loses, doubles or
+    changes costs time alone, or ends with an error.
+
+    Parameters
+    ----------
+    port, baud
+        Its device, and bits per second.
+    patience
+        Seconds that an answer may take, beside the time of its bytes on the line.
+
+    Attributes
+    ----------
+    repeats
+        Requests that were repeated.
+
+    Raises
+    ------
+    InputError
+        From any method, if the port cannot be used, nothing answers, or nothing is at an address.
+    """
+
+    def __init__(self, port: str, baud: int = BAUD, patience: float = 1.0) -> None:
+        self._name, self._baud, self._patience = port, baud, patience
+        self._heard = bytearray()
+        self._sequence = random.randrange(1 << 16)
+        self.repeats = 0
+        with self._one_line():
+            self._port = serial.Serial(port, baud, timeout=0.02, write_timeout=patience)
+
+    def close(self) -> None:
+        """Close the port."""
+        self._port.close()
+
+    def read(self, addr: int, length: int) -> list[int]:
+        """Return so many words from an address on."""
+        found: list[int] = []
+        while len(found) < length:
+            count = min(LIMIT, length - len(found))
+            answer = self._ask(READ, count, addr + 4 * len(found))
+            found += np.frombuffer(answer, "<u4").tolist()
+        return found
+
+    def write(self, addr: int, data: list[int]) -> None:
+        """Write words from an address on."""
+        for first in range(0, len(data), LIMIT):
+            part = np.array(data[first : first + LIMIT], "<u4")
+            self._ask(WRITE, len(part), addr + 4 * first, part.tobytes())
+
+    def _ask(self, operation: int, words: int, address: int, data: bytes = b"") -> bytes:
+        self._sequence = (self._sequence + 1) % (1 << 16)
+        head = (words, self._sequence, address)
+        request = encode(operation, *head, data)
+        wait = self._patience + 10 * (len(request) + 4 * words) / self._baud
+        size = 4 * words if operation == READ else 0
+        silent = 0
+        with self._one_line():
+            for attempt in range(ATTEMPTS):
+                self.repeats += attempt > 0
+                self._port.write(request)
+                answer, damaged = self._answer(head, size, wait * 2**silent)
+                if answer is not None:
+                    return answer
+                silent += not damaged
+                if silent == SILENT:
+                    raise InputError(
+                        f"{self._name}: nothing answers; is it the board's port, at {self._baud} "
+                        "baud, and is its bitstream loaded?"
+                    )
+        raise InputError(f"{self._name}: {ATTEMPTS} answers were damaged; check the line")
+
+    def _answer(
+        self, head: tuple[int, int, int], size: int, wait: float
+    ) -> tuple[bytes | None, bool]:
+        """Return the data of an answer, None if it has not come, and whether others came."""
+        end, damaged = time.monotonic() + wait, False
+        while time.monotonic() < end:
+            came = self._port.read(max(1, self._port.in_waiting))
+            *frames, rest = (bytes(self._heard) + came).split(bytes([END]))
+            self._heard[:] = rest
+            for frame in filter(None, frames):
+                status, *found, data = decode(frame) or (None, b"")
+                if tuple(found) == head and status == BUS_ERROR:
+                    raise InputError(f"{self._name}: nothing answers at 0x{head[2]:08x}")
+                if tuple(found) == head and status == DONE and len(data) == size:
+                    return data, False
+                damaged = True
+            if came:
+                end = time.monotonic() + wait * (QUIET if damaged else 1)
+        return None, damaged
+
+    @contextmanager
+    def _one_line(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ValueError) as error:  # pyserial's are of the first
+            raise InputError(f"{self._name}: {error}") from None
+
+
+class Board(NamedTuple):
+    """What a board says of itself: clock in Hz, bytes of memory, CONFIGURATION_0 and _1."""
+
+    bus: Bus
+    clock: int
+    memory: int
+    configuration: tuple[int, int]
+
+    @property
+    def config(self) -> str:
+        """The preset that it has, ``custom`` if it is none."""
+        known = {isa.configuration_words(config): name for name, config in PRESETS.items()}
+        return known.get(self.configuration, "custom")
+
+
+def find_board(bus: Bus) -> Board:
+    """Return the board behind a bus, its memory ready.
+
+    Raises
+    ------
+    InputError
+        If it is none of ours, or its accelerator of another version.
+    """
+    magic, clock, memory, count = bus.read(DESCRIPTION, 4)
+    if magic != MAGIC:
+        raise InputError(f"the board is none of Eightfold's: 0x{DESCRIPTION:08x} has {magic:08x}")
+    words = bus.read(DESCRIPTION + 16, 3 * count)
+    for address, value, cycles in zip(words[::3], words[1::3], words[2::3], strict=True):
+        bus.write(address, [value])
+        time.sleep(cycles / clock)
+    found, version, *configuration = bus.read(REGISTERS, 4)
+    if (found, version) != (isa.IDENTIFICATION, VERSION):
+        raise InputError(
+            f"the accelerator's ID is {found:08x} and its version {version}, not "
+            f"{isa.IDENTIFICATION:08x} and {VERSION}: load a bitstream of this version"
+        )
+    return Board(bus, clock, memory, (configuration[0], configuration[1]))
+
+
+@contextmanager
+def open_board(port: str, baud: int = BAUD, patience: float = 1.0) -> Iterator[Board]:
+    """Open the board at a serial port; as `SerialBus` and `find_board`."""
+    bus = SerialBus(port, baud, patience)
+    try:
+        yield find_board(bus)
+    finally:
+        bus.close()
 
 
 class Result(NamedTuple):
@@ -36,42 +210,33 @@ class Result(NamedTuple):
 
 
 class Loaded:
-    """A network in the memory of an accelerator.
-
-    Parameters
-    ----------
-    bus
-        Its bus.
-    registers, memory
-        Addresses of the accelerator's registers, and of memory for the network.
-    compiled, config
-        The network, and the configuration that the accelerator must have.
+    """A network in the memory of a board.
 
     Raises
     ------
     InputError
-        If the accelerator is another.
+        If the accelerator is of another configuration, or the network does not fit.
     """
 
-    def __init__(
-        self,
-        bus: Bus,
-        registers: int,
-        memory: int,
-        compiled: Compiled,
-        config: AcceleratorConfig,
-    ) -> None:
-        self._bus, self._registers, self._compiled = bus, registers, compiled
-        found = [self.read(name) for name in ("ID", "CONFIGURATION_0", "CONFIGURATION_1")]
-        if found != [IDENTIFICATION, *configuration_words(config)]:
-            raise InputError(f"at 0x{registers:08x} is no accelerator of this configuration")
+    def __init__(self, board: Board, compiled: Compiled, config: AcceleratorConfig) -> None:
+        if board.configuration != isa.configuration_words(config):
+            raise InputError(
+                f"the board's accelerator is of another configuration; compile with --config "
+                f"{board.config}"
+            )
+        self._bus, self._compiled = board.bus, compiled
         commands = compiled.words.astype("<u4").tobytes()
-        model = memory + -(-len(commands) // _ALIGN) * _ALIGN
+        model = MAIN_RAM + -(-len(commands) // _ALIGN) * _ALIGN
         self._arena = model + -(-len(compiled.model) // _ALIGN) * _ALIGN
-        self._write(memory, commands)
+        needed = self._arena + compiled.arena - MAIN_RAM
+        if needed > board.memory:
+            raise InputError(f"the network takes {needed:,} bytes, the board has {board.memory:,}")
+        self.write("CONTROL", 2)  # ends what a host before may have left, and an error
+        self._settle()
+        self._write(MAIN_RAM, commands)
         self._write(model, compiled.model)
-        values = {
-            "COMMAND_ADDRESS": memory,
+        self._values = {
+            "COMMAND_ADDRESS": MAIN_RAM,
             "COMMAND_LENGTH": len(commands),
             "MODEL_BASE": model,
             "MODEL_SIZE": len(compiled.model),
@@ -79,7 +244,7 @@ class Loaded:
             "ARENA_SIZE": compiled.arena,
             "TIMEOUT": 100_000,
         }
-        for name, value in values.items():
+        for name, value in self._values.items():
             self.write(name, value)
 
     def run(self, inputs: Mapping[int, np.ndarray], sizes: Mapping[int, int]) -> Result:
@@ -87,29 +252,64 @@ class Loaded:
 
         Raises
         ------
-        InputError
-            If the accelerator ends with an error.
+        HardwareError
+            If the accelerator ends with an error, or was reset.
         """
         for tensor, values in inputs.items():
             self._write(self._arena + self._compiled.inputs[tensor], values.tobytes())
         self.write("CONTROL", 1)
-        while (status := self.read("STATUS")) & 1:
-            pass
-        if not status & 2:
-            raise InputError(f"the accelerator ends with ERROR 0x{self.read('ERROR'):08x}")
+        status = self._settle()
+        if status & 4:
+            error = self.read("ERROR")
+            code = error & 255
+            raise HardwareError(
+                f"the accelerator ends with error {isa.ErrorCode(code).name} at command "
+                f"{error >> 16}"
+            )
         outputs = {
             tensor: self._read(self._arena + self._compiled.outputs[tensor], size)
             for tensor, size in sizes.items()
         }
-        return Result(outputs, self.read("CYCLES"))
+        cycles = self.read("CYCLES")
+        kept = {name: self.read(name) for name in self._values}
+        if not status & self.read("STATUS") & 2 or kept != self._values:
+            raise HardwareError("the board was reset in the run: run again")
+        return Result(outputs, cycles)
+
+    def compare(self, graph: Graph, seed: int = 0) -> Result:
+        """Run the network, whose model is given, on random inputs.
+
+        Raises
+        ------
+        HardwareError
+            As `run`, or if an output differs from golden.
+        """
+        rng = np.random.default_rng(seed)
+        kinds = {tensor: graph.tensors[tensor] for tensor in graph.inputs}
+        inputs = {
+            tensor: rng.integers(-128, 128, kind.shape).astype(kind.dtype)
+            for tensor, kind in kinds.items()
+        }
+        (golden,) = run_graphs(graph, [inputs])
+        result = self.run(inputs, {each: graph.tensors[each].nbytes for each in graph.outputs})
+        for tensor, found in result.outputs.items():
+            if found != golden[tensor].tobytes():
+                raise HardwareError(f"output {graph.tensors[tensor].name} differs from golden")
+        return result
+
+    def _settle(self) -> int:
+        """Return STATUS when the accelerator does nothing more."""
+        while (status := self.read("STATUS")) & 1:
+            pass
+        return status
 
     def read(self, register: str) -> int:
         """Return a register's value."""
-        return self._bus.read(self._registers + _OFFSETS[register], 1)[0]
+        return self._bus.read(REGISTERS + _OFFSETS[register], 1)[0]
 
     def write(self, register: str, value: int) -> None:
         """Write a register."""
-        self._bus.write(self._registers + _OFFSETS[register], [value])
+        self._bus.write(REGISTERS + _OFFSETS[register], [value])
 
     def _write(self, address: int, data: bytes) -> None:
         """Write bytes, and with them whole words: what lies beside them is kept."""
@@ -123,9 +323,5 @@ class Loaded:
 
     def _read(self, address: int, size: int) -> bytes:
         first = address % 4
-        words = -(-(first + size) // 4)
-        found = []
-        while len(found) < words:
-            count = min(words - len(found), 64)
-            found += self._bus.read(address - first + 4 * len(found), count)
+        found = self._bus.read(address - first, -(-(first + size) // 4))
         return np.array(found, "<u4").tobytes()[first : first + size]

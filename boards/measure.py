@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import click
-import numpy as np
 
 from eightfold.boards.host import Loaded
-from eightfold.boards.simulation import hosted, memory, open_bus, simulate
-from eightfold.common.errors import HardwareError, InputError
+from eightfold.boards.simulation import hosted, simulated_board
+from eightfold.common.errors import InputError
 from eightfold.common.program import config_option, one_line_errors
 from eightfold.compiler import Compiled, compile_network
 from eightfold.estimate.estimate import estimate
 from eightfold.model import Graph
-from eightfold.operators import load_int8, run_graphs
+from eightfold.operators import load_int8
 from eightfold.sim.simulator.runner import Unit
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MEASURED, MemoryTiming
@@ -56,34 +55,12 @@ def measure(
     for name in names:
         timing = MEASURED[name]
         compiled = [(label, graph, _compiled(graph, config, timing)) for label, graph in networks]
-        soc = hosted(memory(name), Unit("accelerator", config).file())
-        with simulate(soc) as simulation, open_bus(simulation) as bus:
+        soc = hosted(name, Unit("accelerator", config).file())
+        with simulated_board(soc) as board:
             for label, graph, stream in compiled:
-                loaded = Loaded(bus, bus.accelerator, bus.memory, stream, config)
-                counted = run_once(loaded, graph)
+                loaded = Loaded(board, stream, config)
+                counted = loaded.compare(graph).cycles
                 yield Measured(name, label, estimate([stream], timing).total, counted)
-
-
-def run_once(loaded: Loaded, graph: Graph, seed: int = 0) -> int:
-    """Run a network on random inputs, and return its cycles.
-
-    Raises
-    ------
-    HardwareError
-        If an output differs from golden.
-    """
-    rng = np.random.default_rng(seed)
-    kinds = {tensor: graph.tensors[tensor] for tensor in graph.inputs}
-    inputs = {
-        tensor: rng.integers(-128, 128, kind.shape).astype(kind.dtype)
-        for tensor, kind in kinds.items()
-    }
-    (golden,) = run_graphs(graph, [inputs])
-    result = loaded.run(inputs, {tensor: graph.tensors[tensor].nbytes for tensor in graph.outputs})
-    for tensor, found in result.outputs.items():
-        if found != golden[tensor].tobytes():
-            raise HardwareError(f"output {graph.tensors[tensor].name} differs from golden")
-    return result.cycles
 
 
 def _compiled(graph: Graph, config: AcceleratorConfig, timing: MemoryTiming) -> Compiled:

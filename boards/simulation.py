@@ -3,19 +3,18 @@
 import re
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from litedram import modules
 from litedram.phy.model import SDRAMPHYModel
 from litex.build.generic_platform import GenericPlatform, Pins, Subsignal
 from litex.build.io import CRG
-from litex.soc.integration import export
 from litex.soc.integration.soc_core import SoCCore
-from litex.tools.remote.comm_uart import CommUART
 
-from eightfold.boards.soc import MAIN_RAM, REGISTERS, BlockRam, Dram, HostedSoC, Memory
+from eightfold.boards.host import Board, open_board
+from eightfold.boards.soc import BlockRam, Dram, HostedSoC, Memory
 from eightfold.common.errors import InputError
 from eightfold.sim.simulator.cache import cached, content_key
 from eightfold.sim.simulator.toolchain import (
@@ -88,29 +87,27 @@ class SimulationPlatform(GenericPlatform):
         return CRG(self.request("clk"))
 
 
-def hosted(memory: Memory, verilog: Path, clk_freq: int = CLOCK) -> HostedSoC:
-    """Return a simulated SoC without a processor, whose bus LiteX's UARTBone masters."""
-    platform = SimulationPlatform()
-    return HostedSoC(
-        platform,
-        platform.crg,
-        clk_freq,
-        memory,
-        verilog,
-        lambda soc: soc.add_uartbone(baudrate=clk_freq // BIT),
-    )
+def hosted(name: str, verilog: Path, clk_freq: int = CLOCK) -> HostedSoC:
+    """Return a finalized simulated SoC without a processor, with one of `MEMORIES`."""
 
+    def make() -> HostedSoC:
+        platform = SimulationPlatform()
+        place = memory(name, clk_freq=clk_freq)
+        soc = HostedSoC(platform, platform.crg, clk_freq, place, verilog, clk_freq // BIT)
+        soc.finalize()
+        return soc
 
-class Simulation(NamedTuple):
-    """A running SoC: the pseudo-terminal at its UART's pins, and LiteX's table of its bus."""
-
-    port: str
-    csr_csv: Path
+    # Migen calls signals after the variables of everybody up the stack. A thread has a stack of
+    # its own: whoever asks for a SoC gets the same Verilog, and its build is found again.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(make).result()
 
 
 @contextmanager
-def simulate(soc: SoCCore, bit: int = BIT) -> Iterator[Simulation]:
+def simulate(soc: SoCCore, bit: int = BIT) -> Iterator[str]:
     """Run a SoC on a `SimulationPlatform` as long as the context is open.
+
+    Yields the pseudo-terminal at its UART's pins.
 
     Raises
     ------
@@ -126,17 +123,15 @@ def simulate(soc: SoCCore, bit: int = BIT) -> Iterator[Simulation]:
         text=True,
     ) as process:
         assert process.stdout is not None
-        yield Simulation(process.stdout.readline().strip(), folder / "csr.csv")
+        yield process.stdout.readline().strip()
 
 
 def build(soc: SoCCore) -> Path:
-    """Return a folder with the program ``Vsoc`` of a SoC, its memories' contents and csr.csv."""
+    """Return a folder with the program ``Vsoc`` of a SoC, and its memories' contents."""
     check_simulator("verilator")
     soc.finalize()
     output = soc.platform.get_verilog(soc, name="soc")
     texts = {"soc.v": _DATE.sub("", output.main_source), **output.data_files}
-    texts["csr.csv"] = export.get_csr_csv(soc.csr_regions, soc.constants, soc.mem_regions)
-    texts["csr.csv"] = re.sub(r"^#.*\n", "", texts["csr.csv"], flags=re.M)
     for path, *_ in soc.platform.sources:
         texts[Path(path).name] = Path(path).read_text("utf-8")
     texts[BENCH.name] = BENCH.read_text("utf-8")
@@ -157,30 +152,14 @@ def build(soc: SoCCore) -> Path:
             if done.returncode:
                 raise InputError(f"{command[0]} fails:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
         for path in folder.iterdir():
-            if path.name not in ("Vsoc", "csr.csv") and path.suffix != ".init":
+            if path.name != "Vsoc" and path.suffix != ".init":
                 path.unlink()
 
     return cached("litex", content_key(texts, simulator_version("verilator")), make)
 
 
-class SimulatedBus(CommUART):
-    """LiteX's own host of a UARTBone, and the addresses of memory and the accelerator."""
-
-    memory, accelerator = MAIN_RAM, REGISTERS
-
-    def __init__(self, simulation: Simulation) -> None:
-        super().__init__(simulation.port, CLOCK // BIT)
-        table = simulation.csr_csv.read_text("utf-8")
-        if control := re.search(r"^csr_register,sdram_dfii_control,(\w+)", table, re.M):
-            # The controller has the chips; simulated ones need nothing else to begin.
-            self.write(int(control[1], 16), [1])
-
-
 @contextmanager
-def open_bus(simulation: Simulation) -> Iterator[SimulatedBus]:
-    """Open the bus of a `hosted` SoC."""
-    bus = SimulatedBus(simulation)
-    try:
-        yield bus
-    finally:
-        bus.close()
+def simulated_board(soc: HostedSoC, patience: float = 60.0) -> Iterator[Board]:
+    """Run a `hosted` SoC, and open it as `open_board` does."""
+    with simulate(soc) as port, open_board(port, CLOCK // BIT, patience) as board:
+        yield board

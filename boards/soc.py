@@ -1,19 +1,24 @@
 """Systems around the accelerator in LiteX; a board gives them its platform, clock and memory."""
+# Migen makes attributes that are assigned to by what is added to them.
+# pyright: reportOperatorIssue=false
 
-from collections.abc import Callable
+import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from litedram.init import get_sdram_phy_init_sequence
 from litedram.modules import SDRAMModule
+from litex.soc.cores.uart import RS232PHY
 from litex.soc.integration.soc_core import SoCCore, SoCMini
 
+from eightfold.boards.bridge import Bridge
 from eightfold.boards.module import Eightfold, add_accelerator
+from eightfold.boards.places import DESCRIPTION, MAGIC, MAIN_RAM, REGISTERS
 
-MAIN_RAM = 0x40000000
-"""Where a host, a processor and the accelerator see memory."""
+_DESCRIPTION_BYTES = 1024
 
-REGISTERS = 0x80000000
-"""Where they see the accelerator's registers: processors of LiteX do not cache from there on."""
+_BITS = {"SEL": 1, "CKE": 2, "ODT": 4, "RESET_N": 8, "CS": 1, "WE": 2, "CAS": 4, "RAS": 8}
+"""Of LiteDRAM's registers dfii_control, then dfii_pi0_command."""
 
 
 class BlockRam(NamedTuple):
@@ -25,7 +30,7 @@ class BlockRam(NamedTuple):
 class Dram(NamedTuple):
     """Memory behind LiteDRAM's controller: its PHY, and the chip with its timing."""
 
-    phy: object
+    phy: Any
     chip: SDRAMModule
 
 
@@ -45,7 +50,7 @@ def add_memory(soc: SoCCore, memory: Memory, verilog: Path | str) -> Eightfold:
 
 
 class HostedSoC(SoCMini):
-    """Memory, the accelerator and a way in for a host, without a processor.
+    """Memory, the accelerator, and a `Bridge` for a host at the pins ``serial``; no processor.
 
     Parameters
     ----------
@@ -55,20 +60,51 @@ class HostedSoC(SoCMini):
         What becomes ``main_ram``.
     verilog
         Of the accelerator.
-    add_link
-        Puts a master on the SoC's bus that a host moves, at pins of the platform.
+    baud
+        Bits per second of the host's line.
     """
 
     def __init__(
-        self,
-        platform,
-        crg,
-        clk_freq: int,
-        memory: Memory,
-        verilog: Path | str,
-        add_link: Callable[[SoCCore], None],
+        self, platform, crg, clk_freq: int, memory: Memory, verilog: Path | str, baud: int
     ) -> None:
         super().__init__(platform, clk_freq, ident="", ident_version=False)
         self.crg = crg
-        add_link(self)
+        self.serial = RS232PHY(platform.request("serial"), clk_freq, baud)
+        self.bridge = Bridge()
+        self.comb += [
+            self.serial.source.connect(self.bridge.sink),
+            self.bridge.source.connect(self.serial.sink),
+        ]
+        self.bus.add_master(name="host", master=self.bridge.bus)
+        self.add_rom("description", DESCRIPTION, _DESCRIPTION_BYTES)
         add_memory(self, memory, verilog)
+        self._memory = memory
+
+    def finalize(self) -> None:
+        """Finish the SoC, and let it say what it is."""
+        if not self.finalized:
+            super().finalize()
+            steps = self._steps(self._memory) if isinstance(self._memory, Dram) else []
+            size = self.bus.regions["main_ram"].size
+            words = [MAGIC, int(self.sys_clk_freq), size, len(steps)]
+            words += [word for step in steps for word in step]
+            self.init_rom("description", words, auto_size=False)
+
+    def _steps(self, dram: Dram) -> list[tuple[int, int, int]]:
+        """Return what makes the chips ready, from LiteDRAM's sequence: addresses, values, waits."""
+        region = self.csr.regions["sdram"]
+        places = {csr.name: region.origin + 4 * n for n, csr in enumerate(region.obj)}
+        control = places["dfii_control"]
+        sequence, _ = get_sdram_phy_init_sequence(dram.phy.settings, dram.chip.timing_settings)
+        steps = []
+        for _, address, bank, command, wait in sequence:
+            value = sum(
+                _BITS[name] for name in re.findall(r"DFII_(?:COMMAND|CONTROL)_(\w+)", command)
+            )
+            if "CONTROL" in command:
+                steps.append((control, value, wait))
+                continue
+            phase = {"address": address, "baddress": bank, "command": value, "command_issue": 1}
+            steps += [(places[f"dfii_pi0_{name}"], each, 0) for name, each in phase.items()]
+            steps[-1] = (*steps[-1][:2], wait)
+        return [*steps, (control, _BITS["SEL"], 0)]

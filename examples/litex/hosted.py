@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from eightfold.boards.host import Loaded
-from eightfold.boards.simulation import hosted, memory, open_bus, simulate
+from eightfold.boards.simulation import hosted, simulated_board
 from eightfold.compiler import compile_network
 from eightfold.operators import load_int8
 from eightfold.sim.simulator.runner import Unit
@@ -26,9 +26,9 @@ def run(name: str, preset: str, count: int) -> Iterator[tuple[np.ndarray, int]]:
     graph = load_int8(MODEL_FILE.read_bytes())
     (compiled,) = compile_network(graph, config).streams
     (x,), (y,) = graph.inputs, graph.outputs
-    soc = hosted(memory(name), Unit("accelerator", config).file())
-    with simulate(soc) as simulation, open_bus(simulation) as bus:
-        digits = Loaded(bus, bus.accelerator, bus.memory, compiled, config)
+    soc = hosted(name, Unit("accelerator", config).file())
+    with simulated_board(soc) as board:
+        digits = Loaded(board, compiled, config)
         for image in images.load(TEST_FILE)[0][:count]:
             result = digits.run({x: image}, {y: graph.tensors[y].nbytes})
             yield np.frombuffer(result.outputs[y], np.int8), result.cycles

@@ -54,7 +54,7 @@ SYSTEMS = [(MEMORIES[0], 4), *((name, port) for name in MEMORIES[1:] for port in
 @pytest.mark.parametrize(("name", "port"), SYSTEMS)
 def test_a_system_has_all_ports(name: str, port: int, tmp_path: Path) -> None:
     verilog = head(tmp_path, port)
-    soc = hosted(memory(name), verilog)
+    soc = hosted(name, verilog)
     soc.finalize()
     text = soc.platform.get_verilog(soc, name="soc").main_source
     instance = text[text.index("mine_accelerator mine_accelerator") :].partition(";")[0]
