@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib.format import MAGIC_PREFIX as ARRAY_PREFIX
 from rich.console import Console
 
+from eightfold.cli.board import board, port_options
 from eightfold.cli.campaign import campaign
 from eightfold.cli.check import check
 from eightfold.cli.compiler import (
@@ -81,7 +82,7 @@ def commands(context: click.Context) -> None:
 )
 @click.option(
     "--backend",
-    type=click.Choice(["golden", "verilator", "icarus"]),
+    type=click.Choice(["golden", "verilator", "icarus", "board"]),
     default="golden",
     show_default=True,
 )
@@ -136,6 +137,7 @@ def commands(context: click.Context) -> None:
     help="Leave out the pass without --compare, --all-tensors and --stall, and with it the cycles.",
 )
 @clock_option
+@port_options
 def run(
     model: Path,
     input_file: Path | None,
@@ -160,6 +162,9 @@ def run(
     trace: Path | None,
     fast: bool,
     clock: float | None,
+    port: str | None,
+    baud: int,
+    patience: float,
     source: "AcceleratorSource | None" = None,
 ) -> None:
     """Run MODEL once and report every operator; with --frames those of the last inference.
@@ -190,6 +195,9 @@ def run(
             fast=fast,
             clock=clock,
             batch=batch,
+            port=port,
+            baud=baud,
+            patience=patience,
         ) as session,
     ):
         options = {
@@ -258,6 +266,7 @@ def _load_inputs(path: Path) -> dict[str, np.ndarray]:
 
 
 for _command in (
+    board,
     campaign,
     check,
     compile_command,

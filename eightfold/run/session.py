@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     from eightfold.run.simulate import NetworkRun
     from eightfold.sim.simulator.sources import AcceleratorSource
 
-Backend = Literal["golden", "verilator", "icarus"]
+Backend = Literal["golden", "verilator", "icarus", "board"]
+
+BAUD = 3_000_000
+"""Bits per second of a board's port."""
 
 
 @dataclass
@@ -67,6 +70,7 @@ class Session(Closing):
     backend
         ``golden`` computes with numpy; ``verilator`` and ``icarus`` simulate the accelerator, after
         golden has accepted the inference: what it refuses for values, commands cannot see.
+        ``board`` runs it on an FPGA, likewise.
     config
         A preset's name, a ``.toml`` file or an `AcceleratorConfig`.
     reference
@@ -104,6 +108,8 @@ class Session(Closing):
     batch
         Entries along dimension 0 of the inputs whose file leaves it open; None: what the file
         states, mostly 1.
+    port, baud, patience
+        A board's serial port, its bits per second, and seconds that an answer may take.
     clock
         MHz for times, in place of what was measured for ``config``, see
         `eightfold.run.report.clock.MEASURED`.
@@ -136,9 +142,12 @@ class Session(Closing):
         fast: bool = False,
         clock: float | None = None,
         batch: int | None = None,
+        port: str | None = None,
+        baud: int = BAUD,
+        patience: float = 1.0,
     ) -> None:
-        if backend not in ("golden", "verilator", "icarus"):
-            raise InputError(f"backend must be golden, verilator or icarus, not {backend!r}")
+        if backend not in get_args(Backend):
+            raise InputError(f"backend must be golden, verilator, icarus or board, not {backend!r}")
         if reference not in RUNTIMES:
             raise InputError(f"reference must be litert or tflm, not {reference!r}")
         if fallback not in (None, "golden"):
@@ -162,12 +171,17 @@ class Session(Closing):
                     raise InputError(
                         f"{name} needs a simulation, not golden; use backend verilator or icarus"
                     )
+        if (backend == "board") != (port is not None):
+            raise InputError("backend board and port, such as /dev/ttyUSB0, need each other")
+        if backend == "board" and (stall or source or trace):
+            raise InputError("stall, source and trace need a simulation, not a board")
         if trace is not None:  # refused before golden, compiler and simulator have worked
             from eightfold.sim.simulator.toolchain import checked_simulator
             from eightfold.sim.simulator.waves import wave_format
 
             wave_format(trace, checked_simulator(backend))
         self.backend = cast(Backend, backend)
+        self.line = None if port is None else (port, baud, patience)
         self.fallback = fallback
         self.stall = stall
         self.source = source
@@ -394,12 +408,18 @@ class Session(Closing):
     # What runs commands in another way has these two of its own.
 
     def _simulator_version(self) -> str:
+        if self.line is not None:
+            return f"board at {self.line[0]}"
         from eightfold.sim.simulator.toolchain import simulator_version
 
         return simulator_version(cast(Literal["verilator", "icarus"], self.backend))
 
     def _network_runs(self, *args: Any, **options: Any) -> "list[NetworkRun]":
         """Return what `eightfold.run.simulate.simulate_network` does."""
+        if self.line is not None:
+            with needs_extra("board", "backend board"):
+                from eightfold.run.board import board_runs
+            return board_runs(*self.line, *args, **options)
         from eightfold.run.simulate import simulate_network
 
         return simulate_network(*args, **options)

@@ -331,7 +331,7 @@ def test_what_tflite_micro_refuses_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"backend": "fpga"}, "backend must be golden, verilator or icarus, not 'fpga'"),
+        ({"backend": "fpga"}, "backend must be golden, verilator, icarus or board, not 'fpga'"),
         ({"reference": "onnx"}, "reference must be litert or tflm, not 'onnx'"),
         ({"config": "huge"}, "no such preset"),
         ({"fallback": "litert"}, "fallback must be golden, not 'litert'"),
