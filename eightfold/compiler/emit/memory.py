@@ -30,10 +30,13 @@ class Block:
         return self.first <= other.last and other.first <= self.last
 
 
-def allocate(blocks: Sequence[Block], capacity: int | None) -> list[int | None]:
+def allocate(
+    blocks: Sequence[Block], capacity: int | None, *, every: bool = False
+) -> list[int | None]:
     """Return an offset for every block; None for those that do not fit ``capacity``.
 
-    Larger blocks go first, each to the lowest place that is free during its steps.
+    Larger blocks go first, each to the lowest place that is free during its steps. ``every``: none
+    goes anywhere behind the first one that does not fit.
     """
     offsets: list[int | None] = [None] * len(blocks)
     taken = defaultdict[int, list[tuple[int, int]]](list)  # places, by each step of their blocks
@@ -52,6 +55,8 @@ def allocate(blocks: Sequence[Block], capacity: int | None) -> list[int | None]:
             begun[first].append((place, place + size))
             for step in range(first, last + 1):
                 taken[step].append((place, place + size))
+        elif every:
+            break
     return offsets
 
 
@@ -139,7 +144,7 @@ def _allocate_longer(blocks: Sequence[Block], capacity: int) -> list[int | None]
     offsets = allocate(blocks, capacity)
     for longer in () if None in offsets else LONGER:
         lives = [replace(block, last=block.last + longer) for block in blocks]
-        found = allocate(lives, capacity)
+        found = allocate(lives, capacity, every=True)
         if None not in found:
             return found
     return offsets
