@@ -1,1 +1,1 @@
-"""The accelerator in systems of LiteX."""
+"""The accelerator in systems of LiteX: without a processor, and with VexRiscv."""

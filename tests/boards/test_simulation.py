@@ -1,4 +1,6 @@
-"""Systems with the accelerator in Verilator: digits equal golden."""
+"""Systems with the accelerator in Verilator: digits equal golden, also by a processor."""
+
+import re
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ import pytest
 pytest.importorskip("litedram", reason="LiteX is not installed: pip install 'eightfold[board]'")
 
 from eightfold.boards.simulation import MEMORIES
+from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network
 from eightfold.estimate.estimate import estimate
 from eightfold.operators import load_int8, run_graphs
@@ -13,7 +16,7 @@ from eightfold.target.config import PRESETS
 from eightfold.target.memory import IDEAL, MEASURED
 from examples.digits import images
 from examples.digits.network import MODEL_FILE, TEST_FILE
-from examples.litex import hosted
+from examples.litex import hosted, vexriscv
 
 COUNT = 2
 GRAPH = load_int8(MODEL_FILE.read_bytes())
@@ -44,3 +47,18 @@ def test_a_host_runs_digits_over_a_uart(name: str) -> None:
             assert estimated(name) == pytest.approx(cycles, rel=0.1)
         else:
             assert estimated(name) < cycles
+
+
+@pytest.mark.long
+def test_a_processor_runs_digits_by_the_driver() -> None:
+    pytest.importorskip("pythondata_cpu_vexriscv", reason="VexRiscv is not installed: make setup")
+    try:
+        vexriscv.compiler()
+    except InputError as error:
+        pytest.skip(str(error))
+    *lines, end = vexriscv.run("litedram-sdr-16", "nano", COUNT)
+    assert end == "OK"
+    rows = [[int(number) for number in re.findall(r"-?\d+", line)] for line in lines]
+    np.testing.assert_array_equal([row[:-1] for row in rows], expected())
+    for row in rows:
+        assert estimated("litedram-sdr-16") == pytest.approx(row[-1], rel=0.1)
