@@ -107,7 +107,7 @@ class RunJson(TypedDict):
         str,
         "preset or file as it was given with `--config`; `custom` for an object in Python",
     ]
-    backend: Annotated[str, "`golden`, `verilator` or `icarus`"]
+    backend: Annotated[str, "`golden`, `verilator`, `icarus` or `board`"]
     reference: Annotated[
         str,
         "`litert` or `tflm`: whose kernels are to be equalled where they differ, and were "
