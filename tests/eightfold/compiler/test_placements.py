@@ -102,9 +102,11 @@ def test_many_tensors_that_do_not_fit_leave_at_once(monkeypatch: pytest.MonkeyPa
     """One by one, with all others placed anew, a PACK of 1,000 inputs took minutes."""
     calls = []
 
-    def counted(blocks: Sequence[Block], capacity: int | None) -> list[int | None]:
+    def counted(
+        blocks: Sequence[Block], capacity: int | None, *, every: bool = False
+    ) -> list[int | None]:
         calls.append(len(blocks))
-        return allocate(blocks, capacity)
+        return allocate(blocks, capacity, every=every)
 
     monkeypatch.setattr(memory, "allocate", counted)
     b = ModelBuilder()
