@@ -98,12 +98,12 @@ class MemoryTiming:
         first, *others = text.split(",")
         values: Mapping[str, Any] = {}
         if "=" not in first:
-            if first not in (known := PROFILES | MEASURED):
+            if first not in KNOWN:
                 raise InputError(
-                    f"memory {first!r} is not known; use {', '.join(known)}, or fields such as "
+                    f"memory {first!r} is not known; use {', '.join(KNOWN)}, or fields such as "
                     "latency=40,shared=1,bytes_per_cycle=2"
                 )
-            values = asdict(known[first])
+            values = asdict(KNOWN[first])
         else:
             others = [first, *others]
         return cls(**values | dict(_field(each) for each in others))
@@ -118,7 +118,7 @@ class MemoryTiming:
 
     def __str__(self) -> str:
         """Return the text that `load` takes: a profile's name, or what differs from `IDEAL`."""
-        for name, profile in (PROFILES | MEASURED).items():
+        for name, profile in KNOWN.items():
             if self == profile:
                 return name
         ideal = asdict(IDEAL)
@@ -206,6 +206,9 @@ MEASURED = {
 }
 """LiteDRAM's controller at 100 MHz, by `eightfold.boards`: with MT48LC16M16 at the same clock, and
 with MT41K128M16 at 800 MT/s. No plans are made for them unless they are the memory of a run."""
+
+KNOWN = PROFILES | MEASURED
+"""What `MemoryTiming.load` knows by name."""
 
 
 class Way(Enum):
