@@ -64,11 +64,11 @@ class MatrixPiece:
 
     def parts(self, *commands: tuple[Matrix, Interval]) -> "list[MatrixPiece]":
         """Return parts of the command, which share its constants, with what they read."""
-        pieces = []
+        whole = self.issued
+        pieces: list[MatrixPiece] = []
         for command, reads in commands:
             results = _results(command, self.config)
             writes = (results,) if results else ()
-            whole = self.issued
             issued = Issued(  # `replace` takes several times as long
                 instruction=command,
                 operator=whole.operator,
