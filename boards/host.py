@@ -12,15 +12,15 @@ import serial
 from eightfold.boards.frames import BUS_ERROR, DONE, END, LIMIT, READ, WRITE, decode, encode
 from eightfold.boards.places import DESCRIPTION, MAGIC, MAIN_RAM, REGISTERS
 from eightfold.common.errors import HardwareError, InputError
+from eightfold.common.line import BAUD, PATIENCE
 from eightfold.compiler import Compiled
+from eightfold.compiler.emit.memory import aligned
 from eightfold.isa import VERSION
 from eightfold.isa import registers as isa
 from eightfold.model import Graph
+from eightfold.model.inputs import random_inputs
 from eightfold.operators import run_graphs
 from eightfold.target.config import PRESETS, AcceleratorConfig
-
-BAUD = 3_000_000
-"""Bits per second of boards, unless it is said."""
 
 ATTEMPTS = 20
 """Of a request, where something answers but what comes is damaged."""
@@ -33,9 +33,6 @@ QUIET = 1 / 20
 request is repeated: the bridge does not listen while it answers."""
 
 _OFFSETS = {register.name: register.offset for register in isa.REGISTERS}
-
-_ALIGN = 64
-"""Regions begin at multiples of the widest port."""
 
 
 class Bus(Protocol):
@@ -76,7 +73,7 @@ class SerialBus:
         From any method, if the port cannot be used, nothing answers, or nothing is at an address.
     """
 
-    def __init__(self, port: str, baud: int = BAUD, patience: float = 1.0) -> None:
+    def __init__(self, port: str, baud: int = BAUD, patience: float = PATIENCE) -> None:
         self._name, self._baud, self._patience = port, baud, patience
         self._heard = bytearray()
         self._sequence = random.randrange(1 << 16)
@@ -193,7 +190,7 @@ def find_board(bus: Bus) -> Board:
 
 
 @contextmanager
-def open_board(port: str, baud: int = BAUD, patience: float = 1.0) -> Iterator[Board]:
+def open_board(port: str, baud: int = BAUD, patience: float = PATIENCE) -> Iterator[Board]:
     """Open the board at a serial port; as `SerialBus` and `find_board`."""
     bus = SerialBus(port, baud, patience)
     try:
@@ -226,8 +223,8 @@ class Loaded:
             )
         self._bus, self._compiled = board.bus, compiled
         commands = compiled.words.astype("<u4").tobytes()
-        model = MAIN_RAM + -(-len(commands) // _ALIGN) * _ALIGN
-        self._arena = model + -(-len(compiled.model) // _ALIGN) * _ALIGN
+        model = MAIN_RAM + aligned(len(commands))
+        self._arena = model + aligned(len(compiled.model))
         needed = self._arena + compiled.arena - MAIN_RAM
         if needed > board.memory:
             raise InputError(f"the network takes {needed:,} bytes, the board has {board.memory:,}")
@@ -284,12 +281,7 @@ class Loaded:
         HardwareError
             As `run`, or if an output differs from golden.
         """
-        rng = np.random.default_rng(seed)
-        kinds = {tensor: graph.tensors[tensor] for tensor in graph.inputs}
-        inputs = {
-            tensor: rng.integers(-128, 128, kind.shape).astype(kind.dtype)
-            for tensor, kind in kinds.items()
-        }
+        inputs = random_inputs(graph, seed)
         (golden,) = run_graphs(graph, [inputs])
         result = self.run(inputs, {each: graph.tensors[each].nbytes for each in graph.outputs})
         for tensor, found in result.outputs.items():

@@ -11,11 +11,10 @@ import numpy as np
 from eightfold.common.errors import HardwareError
 from eightfold.common.extras import needs_extra
 from eightfold.common.files import NETWORKS
+from eightfold.common.line import BAUD, PATIENCE
 
 if TYPE_CHECKING:  # an extra brings what it needs
     from eightfold.boards.host import Board
-
-BAUD = 3_000_000
 
 TESTED = 1 << 12
 """Bytes of memory that a self-test writes at the begin and at the end of it."""
@@ -34,7 +33,7 @@ def port_options(command: Callable[..., Any]) -> Callable[..., Any]:
     patience = click.option(
         "--patience",
         type=click.FloatRange(min=0, min_open=True),
-        default=1.0,
+        default=PATIENCE,
         show_default=True,
         metavar="SECONDS",
         help="That an answer may take; more where a simulation is the board.",

@@ -15,6 +15,7 @@ from eightfold.common.errors import InputError, Untaken
 from eightfold.common.progress import OnProgress, tell
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, read_model
+from eightfold.model.inputs import random_inputs
 from eightfold.operators import (
     Finding,
     Limits,
@@ -30,7 +31,6 @@ from eightfold.operators import (
 )
 from eightfold.operators.gate import misfits
 from eightfold.operators.run import UndefinedResult
-from eightfold.run.inputs import random_inputs
 from eightfold.run.operator_reports import hardware_reports
 from eightfold.run.report.clock import clock_of, times_json
 from eightfold.run.report.result import REWRITTEN

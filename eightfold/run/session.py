@@ -15,10 +15,11 @@ import numpy as np
 from eightfold.common.child import Closing
 from eightfold.common.errors import HardwareError, InputError, Unanswered
 from eightfold.common.extras import needs_extra
+from eightfold.common.line import BAUD, PATIENCE
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, named, normalize_dimensions, with_shapes
+from eightfold.model.inputs import Inputs, frames_of, random_inputs, resolve_inputs
 from eightfold.operators import Limits, load_int8, run_graphs
-from eightfold.run.inputs import Inputs, frames_of, random_inputs, resolve_inputs
 from eightfold.run.operator_reports import golden_reports, hardware_reports
 from eightfold.run.reference.oracle import (
     Oracle,
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
     from eightfold.sim.simulator.sources import AcceleratorSource
 
 Backend = Literal["golden", "verilator", "icarus", "board"]
-
-BAUD = 3_000_000
-"""Bits per second of a board's port."""
 
 
 @dataclass
@@ -144,7 +142,7 @@ class Session(Closing):
         batch: int | None = None,
         port: str | None = None,
         baud: int = BAUD,
-        patience: float = 1.0,
+        patience: float = PATIENCE,
     ) -> None:
         if backend not in get_args(Backend):
             raise InputError(f"backend must be golden, verilator, icarus or board, not {backend!r}")

@@ -100,8 +100,8 @@ def measure_here() -> None:
     """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+    from eightfold.model.inputs import random_inputs
     from eightfold.operators import load_model, run_graphs
-    from eightfold.run.inputs import random_inputs
 
     model = sys.argv[1]
     repeats, seed, batch = map(int, sys.argv[2:5])

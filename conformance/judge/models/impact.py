@@ -25,8 +25,8 @@ from eightfold.conformance.judge.models.subject import OperatorMistake, Operator
 from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.verdict import ClaimFinding
 from eightfold.golden.quantization import Reference
+from eightfold.model.inputs import frames_of, random_inputs
 from eightfold.operators import load_model, run_graph, run_graphs
-from eightfold.run.inputs import frames_of, random_inputs
 
 INFERENCES = 16
 """Random inputs of a network for which none are given."""
@@ -107,8 +107,8 @@ class Network:
     model
         The bytes of a ``.tflite`` file.
     arrays
-        Inputs as `eightfold.run.inputs.frames_of` takes them, and ``labels``, integers, if they are
-        known; or, of a network with one input, that under any name and with or without a batch.
+        Inputs as `eightfold.model.inputs.frames_of` takes them, and ``labels``, integers, if they
+        are known; or, of a network with one input, that under any name and with or without a batch.
         Without them `INFERENCES` random inputs, uniform over all codes: those of ``seed``, and the
         seeds that follow.
     reference

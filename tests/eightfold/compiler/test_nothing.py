@@ -8,8 +8,8 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.compiler.passes import prepare
 from eightfold.model.builder import ModelBuilder
+from eightfold.model.inputs import random_inputs
 from eightfold.operators import check_model, check_prepared, has_violation, load_model, run_graph
-from eightfold.run.inputs import random_inputs
 from eightfold.run.reference.oracle import Oracle
 from eightfold.run.session import Session
 from eightfold.target.config import AcceleratorConfig

@@ -9,9 +9,9 @@ from eightfold.cases.operators import OPERATORS, case_rng, random_case
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
+from eightfold.model.inputs import random_inputs
 from eightfold.operators import load_model, run_graph, run_graphs, run_operator
 from eightfold.operators.graphs import PreparedGraph, stackable
-from eightfold.run.inputs import random_inputs
 
 CASES = 20
 """Models per operator."""

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from eightfold.compiler import compile_network
+from eightfold.model.inputs import random_inputs
 from eightfold.operators import load_model, run_graph
-from eightfold.run.inputs import random_inputs
 from eightfold.run.simulate import simulate_network
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.eightfold.run.test_session import DIGITS

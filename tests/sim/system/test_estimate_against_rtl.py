@@ -10,8 +10,8 @@ from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.estimate.estimate import estimate
 from eightfold.model import Graph
+from eightfold.model.inputs import random_inputs
 from eightfold.operators import load_model
-from eightfold.run.inputs import random_inputs
 from eightfold.run.simulate import simulate_network
 from eightfold.target.config import PRESETS
 from eightfold.target.memory import PROFILES, MemoryTiming
