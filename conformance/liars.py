@@ -21,6 +21,7 @@ from eightfold.conformance.judge.arithmetic import CHOICES, Arithmetic, referenc
 from eightfold.conformance.judge.diagnosis import UnitVerdict, judge
 from eightfold.conformance.judge.forms import FORMS, Cases, cases_of
 from eightfold.conformance.judge.subject import Mistake, made
+from eightfold.conformance.judge.tables import ORDERED, table_results
 from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.conformance.profile import PROFILES, Profile
@@ -233,6 +234,9 @@ SEQUENCE_FAULTS = (
 )
 """What lying_sequence.v does, by number."""
 
+TABLE_FAULTS = ("right", *ORDERED)
+"""What lying_table.v does, by number."""
+
 
 class ControlLiar(StreamAdapter):
     """What liars behind valid and ready have in common; the fault's number is in a file."""
@@ -286,11 +290,26 @@ class LyingSequence(ControlLiar):
     outputs: ClassVar[Mapping[str, str]] = {"result": "result"}
 
 
+class LyingTable(ControlLiar):
+    """A table that a driver fills with the reference's results; with a fault of `TABLE_FAULTS`."""
+
+    unit = "tables"
+    faults = TABLE_FAULTS
+    sources = ("lying_table.v",)
+    top = "lying_table"
+    defines: ClassVar[Mapping[str, str | int]] = {
+        f"FAULT_{name.upper()}": number for number, name in enumerate(TABLE_FAULTS)
+    }
+    inputs: ClassVar[Mapping[str, Formula]] = {"entries": table_results}
+    outputs: ClassVar[Mapping[str, str]] = {"result": "results"}
+
+
 CONTROL_LIARS: dict[str, type[ControlLiar]] = {
+    **dict.fromkeys(TABLE_FAULTS[1:], LyingTable),
     **dict.fromkeys(SEQUENCE_FAULTS[1:], LyingSequence),
     **dict.fromkeys(STREAM_FAULTS[1:], LyingStream),
 }
-"""Every fault of control and the module that makes it."""
+"""Every fault of control, and of a table's addresses, and the module that makes it."""
 
 
 def control_finding(

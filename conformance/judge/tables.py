@@ -4,7 +4,7 @@ Cases are the columns of `eightfold.conformance.units.tables`, in int64; scales 
 float32.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
@@ -17,8 +17,9 @@ from eightfold.conformance.judge.arithmetic import compute as requantize
 from eightfold.conformance.judge.forms import FORMS, Form
 from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds
-from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made
+from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made, rows
 from eightfold.conformance.judge.variants import mistakes_of
+from eightfold.conformance.units.tables import OPERATORS
 from eightfold.golden.fixed_point import (
     Integers,
     multiply_by_quantized_multiplier,
@@ -139,7 +140,7 @@ ORDERS: dict[str, Callable[[Integers], Integers]] = {
 """The order of the results: of ascending codes, of codes read as bytes, of the codes beside them,
 at the end the other end's or its own, or of the last one for what is negative (``order``)."""
 
-_ORDERED = {
+ORDERED = {
     "byte_order": (
         "Results are in the order of the codes read as bytes, 0 to 127 and then -128 to -1: the "
         "table is indexed without a sign.",
@@ -169,7 +170,7 @@ _ORDERED = {
         "last",
     ),
 }
-"""Sentences of the mistakes of every table's order, and the order."""
+"""Sentences of the mistakes of every table's order, and the order, by what the names end with."""
 
 OFFSETS = {"LOGISTIC": -128, "TANH": 0}
 """The output's zero point in TFLite Micro's form."""
@@ -283,7 +284,7 @@ def _mistakes(operator: str, fixed: bool) -> tuple[Mistake, ...]:
             "The result is compared with 127 without its sign: what is negative becomes 127.",
             {"clamp": "unsigned"},
         ),
-        *((name, text, {"order": order}) for name, (text, order) in _ORDERED.items()),
+        *((name, text, {"order": order}) for name, (text, order) in ORDERED.items()),
     ]
     if low:
         found.append(
@@ -487,7 +488,7 @@ _QUANTIZE_OWN = (
     ),
     *(
         Mistake(f"quantize_{name}", text, {"order": order})
-        for name, (text, order) in _ORDERED.items()
+        for name, (text, order) in ORDERED.items()
     ),
 )
 
@@ -536,6 +537,25 @@ def quantize_table(single: bool) -> Subject:
         steps=steps,
         places=place_name,
     )
+
+
+def parts_of(
+    columns: Cases, reference: Reference = "litert", *, single: bool = False
+) -> Iterator[tuple[Subject, Cases, Integers]]:
+    """Yield each operator's subject, its cases, and their places among all."""
+    for number, operator in enumerate(OPERATORS):
+        quantize = operator == "QUANTIZE"
+        subject = quantize_table(single) if quantize else float_table(operator, reference)
+        indices = np.flatnonzero(columns["operator"] == number)
+        yield subject, rows(columns, indices), indices
+
+
+def table_results(columns: Cases) -> Integers:
+    """Return the tables of LiteRT's kernels, int64 of shape (n, 256)."""
+    tables = np.zeros((len(columns["operator"]), len(CODES)), np.int64)
+    for subject, cases, indices in parts_of(columns):
+        tables[indices] = subject.compute(cases, ())
+    return tables
 
 
 def _quantize_steps(form: Form, case: Mapping[str, Any]) -> Steps:

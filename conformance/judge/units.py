@@ -24,10 +24,9 @@ from eightfold.conformance.judge.sequences import (
 )
 from eightfold.conformance.judge.steps import steps_of
 from eightfold.conformance.judge.subject import Cases, Subject, agree
-from eightfold.conformance.judge.tables import float_table, quantize_table
+from eightfold.conformance.judge.tables import parts_of
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.registry import UNIT_KINDS
-from eightfold.conformance.units.tables import OPERATORS
 from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.verdict import LISTED, CaseOutcome, ClaimFinding, FailedCase
 from eightfold.golden.fixed_point import Integers
@@ -247,14 +246,9 @@ def _parts(
         begins = np.cumsum([0, *(each.cases for each in simulations[:-1])]).tolist()
         yield _Part(*steps_of(columns, begins), everything)
     elif unit == "tables":
-        for number, operator in enumerate(OPERATORS):
-            if operator == "QUANTIZE":
-                subject = quantize_table(profile.rounding == "single")
-            else:
-                subject = float_table(operator, profile.reference)
-            indices = np.flatnonzero(columns["operator"] == number)
-            chosen = {name: values[indices] for name, values in columns.items()}
-            yield _Part(subject, chosen, indices, f"{operator}: ")
+        single = profile.rounding == "single"
+        for subject, cases, indices in parts_of(columns, profile.reference, single=single):
+            yield _Part(subject, cases, indices, f"{subject.name}: ")
     else:
         yield _Part({"dot": DOT, "fake_quantize": RANGES}[unit], columns, everything)
 

@@ -9,9 +9,11 @@ from eightfold.conformance.judge.subject import pairs
 from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, results_with
 from eightfold.conformance.liars import (
     CONTROL_LIARS,
+    TABLE_FAULTS,
     ControlLiar,
     LyingSequence,
     LyingStream,
+    LyingTable,
     Named,
     control_finding,
     every_liar,
@@ -83,14 +85,17 @@ def test_two_mistakes_at_once_deviate(simulator: str) -> None:
             assert each.named, each.mistakes
 
 
-QUICK = ("parameters_before", "bias_per_tile")
+QUICK = ("parameters_before", "bias_per_tile", "entry_after", "compared_unsigned")
 """Faults of control that the normal tests have on Icarus too."""
 
 ON_ICARUS = [pytest.mark.icarus]
 SELDOM = [pytest.mark.icarus, pytest.mark.long]
 
-CALLED = {"addend_per_stall": "nudge_per_stall"}
-"""Faults that have another's name."""
+CALLED = {
+    **{f: tuple(f"{name}_{f}" for name in ("logistic", "tanh", "quantize")) for f in TABLE_FAULTS},
+    "addend_per_stall": ("nudge_per_stall",),
+}
+"""Names of faults that have others: another's, or those of each table."""
 
 
 @pytest.mark.slow
@@ -106,7 +111,7 @@ CALLED = {"addend_per_stall": "nudge_per_stall"}
 )
 def test_a_fault_of_control_is_named(fault: str, simulator: str) -> None:
     finding = control_finding(CONTROL_LIARS[fault], fault, simulator)
-    assert finding.mistakes == (CALLED.get(fault, fault),)
+    assert finding.mistakes == CALLED.get(fault, (fault,))
     if finding.claim == "requantizer":
         assert finding.diagnosis[0].startswith("Arithmetic right, control wrong: ")
 
@@ -116,10 +121,10 @@ def test_a_fault_of_control_is_named(fault: str, simulator: str) -> None:
 @pytest.mark.parametrize("fault", CONTROL_LIARS)
 def test_a_fault_of_control_is_named_with_every_seed(fault: str, seed: int, simulator: str) -> None:
     finding = control_finding(CONTROL_LIARS[fault], fault, simulator, seed=seed)
-    assert finding.mistakes[:1] == (CALLED.get(fault, fault),)
+    assert finding.mistakes == CALLED.get(fault, (fault,))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [LyingStream, LyingSequence])
+@pytest.mark.parametrize("kind", [LyingStream, LyingSequence, LyingTable])
 def test_what_makes_no_fault_of_control_shows_none(kind: type[ControlLiar], simulator: str) -> None:
     assert control_finding(kind, "right", simulator).right
