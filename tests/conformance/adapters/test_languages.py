@@ -31,13 +31,15 @@ needs_ghdl = pytest.mark.skipif(shutil.which("ghdl") is None, reason="no GHDL")
 
 
 @pytest.mark.parametrize("simulator", ["ghdl", "nvc"])
-def test_a_unit_in_vhdl_is_asked_by_cocotb(simulator: str) -> None:
+def test_a_unit_in_vhdl_is_asked_by_cocotb_with_waves(simulator: str, tmp_path: Path) -> None:
     if shutil.which(simulator) is None:
         pytest.skip(f"no {simulator}")
     cases = unit_cases("requantizer", RIGHT_SHIFTS).take(np.arange(0, 1500, 3))
-    answers = InVhdl().answer(cases.inputs, simulator=simulator, seed=2)
+    waves = tmp_path / "waves.vcd"
+    answers = InVhdl().answer(cases.inputs, simulator=simulator, seed=2, trace=waves)
     np.testing.assert_array_equal(answers.results["result"], cases.results["result"])
     assert (answers.extra, answers.note) == (0, "")
+    assert {"in_valid", "in_ready", "out_valid", "out_ready"} <= set(waves.read_text().split())
 
 
 @needs_ghdl
