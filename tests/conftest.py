@@ -12,6 +12,7 @@ from hypothesis.internal.conjecture import providers
 
 from eightfold.sim.simulator.toolchain import SIMULATORS, icarus_available
 from tests.support.browser import Browser
+from tests.support.long import mark_long
 from tests.support.models import beside
 
 pytest_plugins = ["tests.support.simulations"]
@@ -77,6 +78,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     They build simulators for a minute; short ones at the end fill all cores.
     """
+    mark_long(items)
     items.sort(
         key=lambda item: (
             item.get_closest_marker("slow") is None,
@@ -87,7 +89,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip, and say what to install, where a tool is missing."""
-    if item.get_closest_marker("icarus") and not icarus_available():
+    callspec = getattr(item, "callspec", None)
+    simulator = callspec.params.get("simulator") if callspec else None
+    if (item.get_closest_marker("icarus") or simulator == "icarus") and not icarus_available():
         pytest.skip("iverilog is not installed: apt-get install iverilog")
     if item.get_closest_marker("tflm") and find_spec("tflite_micro") is None:
         pytest.skip("tflite-micro is not installed: run make setup, on Linux x86_64")

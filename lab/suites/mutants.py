@@ -70,8 +70,9 @@ def _texts(root: Path, names: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in names or ["hw"]:
         place = (root / name).resolve()
-        paths = sorted(place.rglob("*.py")) if place.is_dir() else [place]
-        if not place.is_relative_to(root / "hw") or not paths or not paths[0].is_file():
+        inside = place.is_relative_to(root / "hw")
+        paths = sorted(place.rglob("*.py")) if inside and place.is_dir() else [place]
+        if not inside or not paths or not paths[0].is_file():
             raise InputError(
                 f"--files {name}: no file of the hardware; name files or folders of hw/, "
                 "such as hw/blocks/skid.py"

@@ -153,11 +153,14 @@ def campaign(module: Any, seed: int, count: int, faults: float, whole: int = -1)
 
 
 @pytest.mark.parametrize("seed", [1])
+@pytest.mark.slow
 def test_a_good_line_needs_no_repeat(seed: int) -> None:
     assert campaign(bridge, seed, 8, 0.0, whole=seed).repeats == 0
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.usual
+@pytest.mark.slow
 def test_a_bad_line_costs_repeats_alone(seed: int) -> None:
     assert campaign(bridge, seed, 24, 0.3).repeats > 5
 

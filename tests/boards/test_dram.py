@@ -98,6 +98,7 @@ def controller(native: Any, memory: bytearray, rng: np.random.Generator, latency
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("port", "word"), [(4, 2), (16, 2), (4, 16), (8, 16), (4, 4)])
+@pytest.mark.slow
 def test_reads_and_writes_are_those_of_memory(port: int, word: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     items = transfers(rng, port)

@@ -100,6 +100,7 @@ def reset_and_started(bus: Memory) -> None:
         (reset_and_started, "was reset in the run"),
     ],
 )
+@pytest.mark.slow
 def test_a_run_that_ends_otherwise_has_no_result(
     event: Callable[[Memory], None], message: str
 ) -> None:

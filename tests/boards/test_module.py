@@ -52,6 +52,7 @@ SYSTEMS = [(MEMORIES[0], 4), *((name, port) for name in MEMORIES[1:] for port in
 
 
 @pytest.mark.parametrize(("name", "port"), SYSTEMS)
+@pytest.mark.slow
 def test_a_system_has_all_ports(name: str, port: int, tmp_path: Path) -> None:
     verilog = head(tmp_path, port)
     soc = hosted(name, verilog)
@@ -81,6 +82,7 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         add_accelerator(soc, head(tmp_path, 4), dram=soc.sdram)
 
 
+@pytest.mark.slow
 def test_two_accelerators_are_in_one_system(tmp_path: Path) -> None:
     platform = SimulationPlatform()
     soc = SoCMini(platform, int(1e8), ident="", ident_version=False)

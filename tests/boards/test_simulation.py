@@ -34,11 +34,8 @@ def estimated(name: str) -> int:
     return estimate([compiled], MEASURED.get(name, IDEAL)).total
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(each, marks=() if "sdr" in each else pytest.mark.long) for each in MEMORIES],
-)
-@pytest.mark.slow
+@pytest.mark.long  # a minute; host, bridge, memory and the module's ports have tests of their own
+@pytest.mark.parametrize("name", MEMORIES)
 def test_a_host_runs_digits_over_a_uart(name: str) -> None:
     results = list(hosted.run(name, "nano", COUNT))
     np.testing.assert_array_equal([codes for codes, _ in results], expected())

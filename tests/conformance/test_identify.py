@@ -45,6 +45,7 @@ def check(found: Identification, contract: str, limits: Mapping[str, object]) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPEN_UNITS)
+@pytest.mark.usual(count=6)
 def test_an_open_units_contract_is_identified_and_kept(name: str, tmp_path: Path) -> None:
     unit, contract, limits = OPEN_UNITS[name]
     found = check(identify(unit, SPEC, "files", "smoke"), contract, limits)
@@ -112,6 +113,7 @@ CONVERTERS: dict[str, Callable[[Cases], Cases]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("multipliers", CONVERTERS)
+@pytest.mark.usual(names=["any"])
 def test_relu_at_any_zero_point_and_the_range_of_multipliers_are_limits(multipliers: str) -> None:
     def reads(x: Cases) -> Cases:
         relu = np.where(x["low"] > -128, x["zero_point"], -128)
@@ -127,6 +129,7 @@ def test_relu_at_any_zero_point_and_the_range_of_multipliers_are_limits(multipli
     "name",
     one_in(8, OPEN_UNITS),
 )
+@pytest.mark.usual(names=["icarus-Versal"])
 def test_an_open_units_contract_is_identified_in_simulators(name: str, simulator: str) -> None:
     unit, contract, limits = OPEN_UNITS[name]
     check(identify(unit, SPEC, simulator), contract, limits)
@@ -134,6 +137,7 @@ def test_an_open_units_contract_is_identified_in_simulators(name: str, simulator
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [5, 15, 17])
+@pytest.mark.usual
 def test_limits_are_those_that_a_profile_can_state(seed: int) -> None:
     """Of few cases within few bits, more are wrong within the least bits that can be stated."""
     unit, contract, limits = OPEN_UNITS["CFU-Playground kws_micro_accel"]

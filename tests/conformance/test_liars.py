@@ -37,6 +37,7 @@ def wrong(named: Named) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.usual(names=["icarus"])
 def test_some_liars_are_named_and_an_honest_unit_conforms(simulator: str) -> None:
     liars = [(), *((MISTAKES[name],) for name in SAMPLE)]
     found = list(name_liars("tflite", simulator, "smoke", liars=liars))
@@ -47,6 +48,7 @@ def test_some_liars_are_named_and_an_honest_unit_conforms(simulator: str) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.usual("form")
 def test_the_rtl_of_each_mistake_gives_what_its_sentence_says(form: str, simulator: str) -> None:
     drawn = liar_cases(form, "smoke", seed=5, biased=True)
     cases = {name: values[::4] for name, values in drawn.items()}
@@ -66,6 +68,7 @@ def test_each_liar_is_named_at_level_standard(form: str, simulator: str) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.usual(names=["verilator"])
 def test_an_honest_unit_conforms_with_every_seed(simulator: str) -> None:
     for form in FORMS:
         drawn = [liar_cases(form, "smoke", seed) for seed in range(8)]
@@ -75,6 +78,7 @@ def test_an_honest_unit_conforms_with_every_seed(simulator: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usual(names=["icarus"])
 def test_two_mistakes_at_once_deviate(simulator: str) -> None:
     rng = np.random.default_rng(0)
     for form in ("tflite", "tpu_mlir_32"):
@@ -109,6 +113,7 @@ CALLED = {
         ),
     ],
 )
+@pytest.mark.usual(count=5)
 def test_a_fault_of_control_is_named(fault: str, simulator: str) -> None:
     finding = control_finding(CONTROL_LIARS[fault], fault, simulator)
     assert finding.mistakes == CALLED.get(fault, (fault,))
@@ -126,5 +131,6 @@ def test_a_fault_of_control_is_named_with_every_seed(fault: str, seed: int, simu
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [LyingStream, LyingSequence, LyingTable])
+@pytest.mark.usual("kind")
 def test_what_makes_no_fault_of_control_shows_none(kind: type[ControlLiar], simulator: str) -> None:
     assert control_finding(kind, "right", simulator).right

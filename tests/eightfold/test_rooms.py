@@ -98,6 +98,7 @@ def test_modules_import_in_no_circle(imports: dict[str, set[str]]) -> None:
     list(TopologicalSorter(inner).static_order())
 
 
+@pytest.mark.slow
 def test_rooms_import_in_no_circle(imports: dict[str, set[str]]) -> None:
     graph: dict[str, set[str]] = {}
     for name, others in imports.items():
@@ -158,6 +159,7 @@ def test_imports_go_down(imports: dict[str, set[str]]) -> None:
 
 
 @pytest.mark.parametrize("room", STRANGERS)
+@pytest.mark.slow
 def test_rooms_do_without_packages(room: str) -> None:
     files = [path for name, path in modules().items() if f"{name}.".startswith(f"{room}.")]
     roots = {

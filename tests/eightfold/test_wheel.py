@@ -140,6 +140,7 @@ def test_synthesis_finds_its_devices_without_a_checkout(complete: Installation) 
 
 
 @pytest.mark.parametrize("backend", ["golden", "verilator"])
+@pytest.mark.usual(names=["golden"])
 def test_the_digits_run_among_strangers(complete: Installation, backend: str) -> None:
     command = ["run", str(DIGITS), "--compare", "--backend", backend, "--config", "nano"]
     done = complete.run("python", "-c", MODULES, *command, "--json", "-", "--html", "run.html")

@@ -48,6 +48,7 @@ def test_golden_equals_litert_and_results_vary(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("explicit", [False, True], ids=["same", "explicit"])
+@pytest.mark.usual
 def test_mobilenet_is_computed_whole_by_the_accelerator(explicit: bool) -> None:
     graph = load_model(mobilenet_model(0.35, 32, explicit=explicit))
     (segment,) = compile_network(graph, PRESETS["nano"]).segments
@@ -79,6 +80,7 @@ def test_the_command_writes_the_same_bytes_each_time(
 
 
 @pytest.mark.slow
+@pytest.mark.usual(names=["verilator"])
 def test_every_operator_equals_litert_on_the_accelerator(simulator: Simulator) -> None:
     with Session(
         backend=simulator, config=CONFIGS[simulator], no_rewrite=["all"], fast=True

@@ -119,6 +119,7 @@ def test_equals_openvino_on_levels_that_float32_rounds(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.usual
 def test_equals_openvino_on_a_thousand_arrays_of_any_shape(
     check: Callable[..., None], seed: int
 ) -> None:

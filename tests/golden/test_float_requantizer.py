@@ -31,6 +31,7 @@ def near_steps(
 @pytest.mark.slow
 @pytest.mark.parametrize("right", range(-6, 32))
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.usual("right")
 def test_equals_the_integers(right: int, seed: int) -> None:
     rng = np.random.default_rng([right + 6, seed])
     multiplier = rng.integers(2**30, 2**31, CHANNELS)

@@ -57,6 +57,7 @@ def check_frames(oracle: Oracle, reference: str, model: bytes, batch: list) -> l
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.usual("name", count=6)
 def test_equals_the_runtime_frame_by_frame(
     runtime: tuple[str, Oracle], name: str, seed: int
 ) -> None:

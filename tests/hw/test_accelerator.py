@@ -141,6 +141,7 @@ def cycles_of_a_load_beside(constants):
 @pytest.mark.slow
 @pytest.mark.icarus
 @pytest.mark.parametrize("name", CONSTANTS)
+@pytest.mark.usual(names=["parameters"])
 def test_constants_yield_to_the_movers_reads(name):
     alone = cycles_of_a_load_beside([])
     constants, taken = CONSTANTS[name]
@@ -150,6 +151,7 @@ def test_constants_yield_to_the_movers_reads(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "stall"), [(0, 0.0), (1, 0.3)])
+@pytest.mark.usual("seed")
 def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
     rng = np.random.default_rng(seed)
     words = stream(CONFIG, every_engine())

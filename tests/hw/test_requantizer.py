@@ -6,12 +6,11 @@ from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.requantizer import Requantizer
 from eightfold.isa import REQUANTIZE_LAYOUT
 from eightfold.sim.benches.requantizer_bank import RequantizerBank
-from eightfold.sim.simulator.runner import icarus_available, run_bench
+from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
+from tests.support.long import one_in
 
 BENCH = "eightfold.sim.benches.requantizer"
-
-needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
 
 
 @pytest.mark.slow
@@ -31,16 +30,14 @@ def test_random_quadruples_and_all_corners_match_golden(count):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1])
-def test_requantizer_matches_golden_under_stalls_on_verilator(seed):
-    run_requantizer("verilator", seed, random=10_000, corners=40)
-
-
-@pytest.mark.slow
-@needs_icarus
-@pytest.mark.parametrize("seed", [2])
-def test_requantizer_matches_golden_under_stalls_on_icarus(seed):
-    run_requantizer("icarus", seed, random=300, corners=2000)
+@pytest.mark.parametrize(
+    ("simulator", "seed", "random", "corners"),
+    one_in(
+        3, [("verilator", 3, 2000, 400), ("verilator", 1, 10_000, 40), ("icarus", 2, 300, 2000)]
+    ),
+)
+def test_requantizer_matches_golden_under_stalls(simulator, seed, random, corners):
+    run_requantizer(simulator, seed, random, corners)
 
 
 def run_requantizer(simulator, seed, random, corners, testcase=None):

@@ -81,6 +81,7 @@ ROUTES = [
 
 
 @pytest.mark.parametrize(("kind", "simulate"), ROUTES[:3])
+@pytest.mark.slow
 def test_a_right_unit_conforms_by_the_files(
     kind: type[StreamAdapter], simulate: Callable[[Path, Path], str], tmp_path: Path
 ) -> None:
@@ -96,6 +97,7 @@ def right_shifts(count: int) -> UnitCases:
 
 
 @pytest.mark.parametrize(("kind", "simulate"), ROUTES)
+@pytest.mark.usual(names=["icarus", "ghdl", "nvc"])
 def test_pauses_are_the_same_in_each_language(
     kind: type[StreamAdapter], simulate: Callable[[Path, Path], str], tmp_path: Path
 ) -> None:
@@ -109,6 +111,8 @@ def test_pauses_are_the_same_in_each_language(
 
 @needs_icarus
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usual(count=6)
+@pytest.mark.slow
 def test_files_tell_what_cocotb_does(kind: str, tmp_path: Path) -> None:
     cases = columns(400)
     adapter = Odd(tmp_path, kind)
@@ -129,6 +133,7 @@ def test_files_tell_what_cocotb_does(kind: str, tmp_path: Path) -> None:
 
 @needs_icarus
 @pytest.mark.parametrize("kind", [LyingStream, LyingSequence])
+@pytest.mark.slow
 def test_each_fault_of_control_is_caught_by_the_files(
     kind: type[ControlLiar], tmp_path: Path
 ) -> None:

@@ -31,6 +31,7 @@ needs_ghdl = pytest.mark.skipif(shutil.which("ghdl") is None, reason="no GHDL")
 
 
 @pytest.mark.parametrize("simulator", ["ghdl", "nvc"])
+@pytest.mark.slow
 def test_a_unit_in_vhdl_is_asked_by_cocotb_with_waves(simulator: str, tmp_path: Path) -> None:
     if shutil.which(simulator) is None:
         pytest.skip(f"no {simulator}")

@@ -40,6 +40,7 @@ def asked(adapter: OnAxi, simulator: str, count: int = COUNT) -> UnitAnswers:
 
 
 @pytest.mark.parametrize(("bus", "simulator"), SIMULATED)
+@pytest.mark.slow
 def test_answers_in_registers_are_those_of_their_cases(
     bus: str, simulator: str, tmp_path: Path
 ) -> None:
@@ -67,6 +68,7 @@ FAILURES = {
 
 @pytest.mark.parametrize("bus", BUSES)
 @pytest.mark.parametrize("kind", FAILURES)
+@pytest.mark.slow
 def test_what_does_not_come_is_missing_and_is_said(kind: str, bus: str, tmp_path: Path) -> None:
     answers = asked(BUSES[bus](tmp_path, kind), "icarus")
     assert (answers.results["result"] == MISSING).all()
@@ -75,6 +77,7 @@ def test_what_does_not_come_is_missing_and_is_said(kind: str, bus: str, tmp_path
 
 
 @pytest.mark.parametrize("bus", ["axi4-lite", "apb"])
+@pytest.mark.slow
 def test_an_error_of_a_write_leaves_what_is_read(bus: str, tmp_path: Path) -> None:
     answers = asked(BUSES[bus](tmp_path, "error_at_14"), "icarus")
     assert np.array_equal(answers.results["result"], expected())
@@ -87,6 +90,7 @@ def test_unknown_bits_are_unknown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("port", "simulator"), FETCHED)
+@pytest.mark.slow
 def test_answers_in_memory_are_those_of_their_cases(port: str, simulator: str) -> None:
     adapter = fetching(port, batch=25)
     answers = adapter.answer(columns(COUNT), simulator=simulator, seed=2)

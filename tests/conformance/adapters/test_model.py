@@ -29,6 +29,7 @@ def case() -> OperatorCase:
 @pytest.mark.parametrize(
     "kind", [bad_adapters.Right, bad_adapters.RightExecutable, bad_adapters.RawExecutable]
 )
+@pytest.mark.slow
 def test_outputs_come_back(kind: type[ModelAdapter], case: OperatorCase) -> None:
     with kind() as adapter:
         for answer in adapter.answer_all([(case.model, case.inputs)] * 2):
@@ -63,6 +64,7 @@ def test_outputs_come_back(kind: type[ModelAdapter], case: OperatorCase) -> None
         ("ExecutableGarbles", "missing", "the file of outputs cannot be read"),
     ],
 )
+@pytest.mark.slow
 def test_what_goes_wrong_is_an_answer(
     name: str, ending: str, message: str, case: OperatorCase
 ) -> None:
@@ -195,6 +197,7 @@ def test_naming_an_adapter_loads_no_runtime() -> None:
         pytest.param("tflm", "SOFTMAX", marks=pytest.mark.tflm),
     ],
 )
+@pytest.mark.slow
 def test_runtimes_of_the_kit_compute_and_refuse(name: str, operator: str) -> None:
     cases = list(operator_cases(operator, PROFILES["tflite"]))
     adapter = load_adapter(name)
@@ -228,6 +231,7 @@ ONE_PIXEL |= dict.fromkeys(("filter_height", "filter_width"), 1)
         pytest.param("openvino-float", "CONCATENATION", marks=OPENVINO),
     ],
 )
+@pytest.mark.slow
 def test_runtimes_of_extras_compute(name: str, operator: str) -> None:
     cases = [case for case in operator_cases(operator, PROFILES["tflite"]) if not case.refusal]
     with cast(ModelRunner, load_adapter(name)) as adapter:

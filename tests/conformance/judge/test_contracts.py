@@ -30,6 +30,7 @@ def judged(profile: Profile, cases: UnitCases, *made: str) -> ClaimFinding:
 
 
 @pytest.mark.parametrize("name", [each.name for each in mistakes_of("tflite")] + [PAIR])
+@pytest.mark.slow
 def test_a_unit_with_a_contract_is_held_to_exactly_that(name: str) -> None:
     profile = kept(name)
     cases = contract_cases("requantizer", profile, seed=3)

@@ -36,6 +36,8 @@ def many() -> Cases:
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.usual("form")
+@pytest.mark.slow
 def test_a_right_unit_conforms(form: str, seed: int) -> None:
     cases = some(directed_cases(form, seed, count=1), 2000)
     verdict = judge(form, cases, FORMS[form].results(cases))
@@ -43,6 +45,7 @@ def test_a_right_unit_conforms(form: str, seed: int) -> None:
     assert verdict.lines() == [f"{form}: conforms, all {verdict.cases} results are exact."]
 
 
+@pytest.mark.slow
 def test_one_wrong_result_of_many_deviates(cases: Cases) -> None:
     results = FORM.results(cases)
     results[-1] += 1
@@ -72,6 +75,8 @@ def check_numbers(verdict: UnitVerdict, cases: Cases, meant: np.ndarray) -> None
         ("high_16", "left_after", "clamp_symmetric"),
     ],
 )
+@pytest.mark.usual
+@pytest.mark.slow
 def test_of_three_mistakes_the_closest_is_said_and_what_is_left(
     names: tuple[str, ...], many: Cases
 ) -> None:
@@ -151,6 +156,7 @@ def test_the_first_of_two_equal_failures_is_shown(cases: Cases) -> None:
     assert verdict.failure and verdict.failure.index < len(cases["acc"])
 
 
+@pytest.mark.slow
 def test_the_same_verdict_every_time(cases: Cases) -> None:
     results = results_with(FORM, cases, *(MISTAKES[n] for n in ("first_down", "relu_always")))
     assert judge("tflite", cases, results) == judge("tflite", cases, results)

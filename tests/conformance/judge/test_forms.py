@@ -13,6 +13,7 @@ def test_a_form_that_does_not_exist_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", FORMS)
+@pytest.mark.slow
 def test_columns_in_the_specs_terms_are_cases(name: str) -> None:
     cases = directed_cases(name, seed=3, count=1)
     sign = -1 if name.startswith("tpu_mlir") else 1

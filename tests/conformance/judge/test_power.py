@@ -1,6 +1,7 @@
 """What cases cannot tell apart is said, and is so."""
 
 import numpy as np
+import pytest
 
 from eightfold.conformance.judge.forms import FORMS, Cases
 from eightfold.conformance.judge.power import Power, power
@@ -57,6 +58,7 @@ def test_what_coincides_is_one_group() -> None:
         assert len(group) > 1 and len(codes) == 1
 
 
+@pytest.mark.slow
 def test_directed_cases_tell_all_mistakes_apart() -> None:
     found = told(telling_cases("tflite", seed=1))
     assert (found.unseen, found.groups) == ((), ())

@@ -15,6 +15,7 @@ def cases() -> Cases:
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.slow
 def test_a_planted_rule_is_found(form: str) -> None:
     cases = some(directed_cases(form, seed=6, count=4), 3000)
     meant = (cases["acc"] < 0) & (cases["zero_point"] > 0)

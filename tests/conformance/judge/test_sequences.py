@@ -116,6 +116,7 @@ def names(found: Row) -> list[str]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("fault", [*ORDERS, *VALUES])
+@pytest.mark.slow
 def test_a_fault_of_control_is_named_and_no_other_before_it(fault: str, seed: int) -> None:
     assert names(row(seed, fault))[:1] == [fault]
 
@@ -131,6 +132,7 @@ def test_what_is_right_or_in_no_row_has_no_name(seed: int) -> None:
 
 
 @pytest.mark.parametrize("fault", [*ORDERS, *VALUES])
+@pytest.mark.slow
 def test_a_fault_that_does_not_give_one_answer_has_no_name(fault: str) -> None:
     found = row(3, fault)
     known = np.flatnonzero((found.results != MISSING) & (np.arange(COUNT) > 300))

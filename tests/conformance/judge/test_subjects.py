@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eightfold.conformance.judge import diagnosis
 from eightfold.conformance.judge.diagnosis import UnitVerdict, examine
 from eightfold.conformance.judge.dot import DOT
 from eightfold.conformance.judge.forms import FORMS
-from eightfold.conformance.judge.power import power
+from eightfold.conformance.judge.power import Power, power
 from eightfold.conformance.judge.ranges import RANGES
 from eightfold.conformance.judge.requantizer import requantizer
 from eightfold.conformance.judge.subject import Cases, Subject, pairs
@@ -74,10 +75,24 @@ def drawn(name: str, seed: int = 0) -> tuple[Subject, Cases, Integers]:
     return subject, columns, expected
 
 
+@cache
+def told(name: str) -> Power:
+    """Return what a subject's cases cannot tell apart."""
+    return power(*drawn(name))
+
+
+def verdict_on(name: str, results: Integers, monkeypatch: pytest.MonkeyPatch) -> UnitVerdict:
+    """Examine results; what the cases tell apart does not depend on them, and is computed once."""
+    monkeypatch.setattr(diagnosis, "power", lambda *_: told(name))
+    return examine(*drawn(name), results)
+
+
 @pytest.mark.parametrize(
     ("name", "seed"),
     [*((name, seed) for name in SUBJECTS for seed in range(20)), *((r, 0) for r in REQUANTIZERS)],
 )
+@pytest.mark.usual("name")
+@pytest.mark.slow
 def test_the_arithmetic_without_a_mistake_is_goldens(name: str, seed: int) -> None:
     subject, cases, expected = drawn(name, seed)
     np.testing.assert_array_equal(subject.compute(cases, ()), expected)
@@ -88,17 +103,18 @@ def names_of(verdict: UnitVerdict) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_each_mistake_is_named(name: str) -> None:
-    subject, cases, expected = drawn(name)
-    told = power(subject, cases, expected)
-    assert len(told.unseen) <= 7
+@pytest.mark.usual(count=8)
+@pytest.mark.slow
+def test_each_mistake_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    subject, cases, _ = drawn(name)
+    assert len(told(name).unseen) <= 7
     for mistake in subject.mistakes:
         results = subject.compute(cases, (mistake,))
-        verdict = examine(subject, cases, expected, results)
-        if mistake.name in told.unseen:
+        verdict = verdict_on(name, results, monkeypatch)
+        if mistake.name in told(name).unseen:
             assert verdict.conforms
             continue
-        alike = next((set(g) for g in told.groups if mistake.name in g), {mistake.name})
+        alike = next((set(g) for g in told(name).groups if mistake.name in g), {mistake.name})
         assert names_of(verdict) == alike
         assert any(alike & {line.partition(":")[0]} for line in verdict.lines())
 
@@ -106,14 +122,16 @@ def test_each_mistake_is_named(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "count"), [*((name, 8) for name in SUBJECTS), ("tflite plain", 15)]
 )
-def test_two_mistakes_are_explained(name: str, count: int) -> None:
+@pytest.mark.usual(count=4)
+@pytest.mark.slow
+def test_two_mistakes_are_explained(name: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     subject, cases, expected = drawn(name)
     made = list(pairs(subject.mistakes))
     for index in np.random.default_rng(0).choice(len(made), count, replace=False):
         results = subject.compute(cases, made[index])
         if np.array_equal(results, expected):
             continue
-        verdict = examine(subject, cases, expected, results)
+        verdict = verdict_on(name, results, monkeypatch)
         assert not verdict.conforms and verdict.explanations
         # A mistake may hide the other: a single one is then all that can be said.
         assert " and ".join(each.name for each in made[index]) in names_of(verdict) or all(
@@ -136,6 +154,7 @@ def test_steps_end_in_the_result(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
+@pytest.mark.slow
 def test_a_mistake_without_a_name_has_its_rest_described(name: str) -> None:
     subject, cases, expected = drawn(name)
     results = expected.copy()

@@ -30,6 +30,7 @@ def right(cases: UnitCases) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.slow
 def test_right_answers_conform(unit: str, name: str) -> None:
     profile = PROFILES[name]
     if unit not in profile.claims:
@@ -137,6 +138,7 @@ def test_right_but_too_many_answers_deviate() -> None:
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("marker", [MISSING, UNKNOWN])
+@pytest.mark.slow
 def test_a_unit_that_never_answers_deviates(unit: str, marker: int) -> None:
     cases = unit_cases(unit, TFLITE, "smoke", 0)
     results = {name: np.full_like(values, marker) for name, values in right(cases).items()}

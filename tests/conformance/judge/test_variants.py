@@ -140,6 +140,7 @@ def cases() -> Cases:
 
 
 @pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.slow
 def test_the_mistake_is_its_formula(name: str, cases: Cases) -> None:
     form = FORMS["tflite"]
     results = results_with(form, cases, MISTAKES[name])
@@ -170,6 +171,8 @@ def test_a_pair_is_of_different_places() -> None:
 
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.usual("form")
+@pytest.mark.slow
 def test_every_mistake_and_pair_gives_codes(form: str, biased: bool) -> None:
     cases = some(directed_cases(form, seed=4, count=1, biased=biased), 200)
     mistakes = mistakes_of(form, biased)

@@ -118,6 +118,7 @@ def test_a_result_that_was_made_to_fit_is_told_in_text_too(tmp_path: Path, form:
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.usual(count=7)
 def test_units_in_all_formats_are_what_is_drawn(unit: str, form: Format, tmp_path: Path) -> None:
     write_unit(tmp_path, unit, TFLITE, "smoke", form, 5)
     vectors = load_vectors(tmp_path)

@@ -36,6 +36,7 @@ def test_the_same_arguments_give_the_same_cases(unit: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS[:2])
+@pytest.mark.usual(names=["smoke"])
 def test_the_document_says_how_many_cases_there_are(level: Level) -> None:
     text = (IMPORT_ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
     for unit in UNITS:

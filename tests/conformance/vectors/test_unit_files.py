@@ -49,6 +49,7 @@ def test_the_spec_names_the_release_of_litert_that_is_installed_to_compare_with(
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.usual(count=7)
 def test_the_same_bytes_come_again(unit: str, form: Format) -> None:
     first, _ = unit_files(unit, TFLITE, "smoke", form, 5)
     again, _ = unit_files(unit, TFLITE, "smoke", form, 5)

@@ -116,9 +116,9 @@ def test_workers_of_another_scheduler_give_the_same(folder: Folder, tmp_path: Pa
 
 
 def test_a_unit_whose_worker_dies_runs_again(folder: Folder, tmp_path: Path) -> None:
-    units = [unit("dies_once", first, folder=tmp_path) for first in range(0, 16, 4)]
+    units = [unit("dies_once", first, folder=tmp_path) for first in range(0, 8, 4)]
     assert run(folder, units) == "complete"
-    assert verdicts(folder) == {"passed": 16}
+    assert verdicts(folder) == {"passed": 8}
 
 
 def test_a_worker_that_is_killed_at_work_costs_nothing(folder: Folder, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_worker_that_is_killed_at_work_costs_nothing(folder: Folder, tmp_path:
     assert verdicts(folder) == {"passed": 80}
 
 
-def test_what_always_kills_its_worker_is_lost_and_the_rest_passes(
+def test_what_always_kills_its_worker_is_lost_until_the_next_session_and_the_rest_passes(
     folder: Folder, tmp_path: Path
 ) -> None:
     units = [unit("dies"), *(unit("slow", first, folder=tmp_path) for first in range(0, 24, 4))]
@@ -145,6 +145,11 @@ def test_what_always_kills_its_worker_is_lost_and_the_rest_passes(
     with folder.store() as store:
         assert store.states() == {"done": 6, "lost": 1}
         assert "3 workers ended while they ran its unit" in next(store.rows("lost")).message
+    with folder.store(writable=True) as store:
+        ((number, lost),) = store.waiting()
+        assert lost == unit("dies")
+        store.keep(number, run_unit(OPERATORS[0].as_record())[1], "here")
+        assert dict(store.verdicts()) == {"passed": 29}
 
 
 def test_what_hangs_is_ended_and_lost(folder: Folder) -> None:
@@ -153,15 +158,6 @@ def test_what_hangs_is_ended_and_lost(folder: Folder) -> None:
     log = (folder.failures / "behaviour-hangs-0-golden" / "log.txt").read_text("utf-8")
     assert log.count("Timeout (0:00:01)!") == 3  # of three workers
     assert "behaviour.py" in log  # which says where
-
-
-def test_what_was_lost_is_tried_again_by_the_next_session(folder: Folder, tmp_path: Path) -> None:
-    run(folder, [unit("dies")])
-    with folder.store(writable=True) as store:
-        ((number, lost),) = store.waiting()
-        assert lost == unit("dies")
-        store.keep(number, run_unit(OPERATORS[0].as_record())[1], "here")
-        assert dict(store.verdicts()) == {"passed": 5}
 
 
 def test_a_mistake_of_a_suite_is_an_error_of_its_cases(

@@ -384,6 +384,7 @@ def test_a_run_of_conform_is_not_merged_with_other_campaigns(tmp_path: Path) -> 
         merge([run, other], Folder(tmp_path / "both"))
 
 
+@pytest.mark.slow
 def test_a_report_is_of_what_was_asked_though_files_have_changed(
     adapters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

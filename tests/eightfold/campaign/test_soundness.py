@@ -277,6 +277,7 @@ CONTRADICTIONS: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("name", CONTRADICTIONS)
+@pytest.mark.slow
 def test_what_contradicts_itself_is_refused(campaigns, tmp_path, capsys, name: str) -> None:
     judge = Judge(campaigns["failed"], tmp_path, capsys)
     edit(judge.folder, *CONTRADICTIONS[name])

@@ -78,6 +78,7 @@ def test_every_way_of_being_odd_occurs() -> None:
     }
 
 
+@pytest.mark.slow
 def test_every_operator_occurs() -> None:
     seen = {o.name for seed in SEEN for o in graph(seed).operators}
     assert seen == DRAWN

@@ -222,6 +222,7 @@ def lines_at(width: int, *arguments: str, capsys: pytest.CaptureFixture[str]) ->
     return click.unstyle(out).splitlines()
 
 
+@pytest.mark.slow
 def test_a_narrow_terminal_shows_every_number(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = call("estimate", MODEL, "--json", capsys=capsys)
     estimated = [f"{each['cycles']:,}" for each in json.loads(out)["operators"]]

@@ -20,6 +20,7 @@ from tests.support.networks.sparse import sparse_model
 BYTES = re.compile(r"(\w+) ([\d,]+) bytes")
 
 
+@pytest.mark.slow
 def test_compile_writes_what_a_host_loads(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,6 +127,7 @@ def test_every_command_names_the_file_that_it_refuses(
         assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_estimate_prints_cycles_per_operator(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = call("estimate", MODEL, "--json", capsys=capsys)
     report = json.loads(out)

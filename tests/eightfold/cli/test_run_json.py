@@ -69,6 +69,7 @@ def test_a_run_is_repeated_from_its_report(
 
 
 @pytest.mark.slow
+@pytest.mark.usual(names=["verilator"])
 def test_a_simulation_is_repeated_from_its_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], simulator: Simulator
 ) -> None:

@@ -72,6 +72,7 @@ def network(
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("second", [False, True])
 @pytest.mark.parametrize(("shape", "filters", "stride", "padding"), SHAPES)
+@pytest.mark.usual(count=14)
 def test_every_plan_gives_goldens_bytes(
     shape: tuple[int, ...],
     filters: tuple[int, ...],

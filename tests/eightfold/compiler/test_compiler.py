@@ -37,6 +37,7 @@ TIGHT = {
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("config", TIGHT)
 @pytest.mark.parametrize("operator", sorted(HARDWARE))
+@pytest.mark.usual("operator")
 def test_a_random_operator_equals_golden(operator: str, config: str, seed: int) -> None:
     model, inputs = random_case(operator, np.random.default_rng(seed))
     graph = load_model(model)
@@ -51,6 +52,7 @@ def test_a_random_operator_equals_golden(operator: str, config: str, seed: int) 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("config", TIGHT)
+@pytest.mark.usual("seed")
 def test_a_random_network_equals_golden(config: str, seed: int) -> None:
     model, inputs = random_network(network_rng(seed), operators=HARDWARE)
     expect_golden(load_model(model), inputs, TIGHT[config], keep=seed % 2 == 0)
@@ -110,6 +112,7 @@ KERNELS = [
 @pytest.mark.parametrize("config", TIGHT)
 @pytest.mark.parametrize("multiplier", [1, 2])
 @pytest.mark.parametrize(("kernel", "options"), KERNELS, ids=str)
+@pytest.mark.usual("kernel", "options")
 def test_a_wide_depthwise_window_is_split(
     kernel: tuple[int, int], options: dict, multiplier: int, config: str
 ) -> None:
@@ -123,6 +126,8 @@ def test_a_wide_depthwise_window_is_split(
     ("config", "kernel", "options"),
     one_in(3, ((config, *case) for config in TIGHT for case in KERNELS)),
 )
+@pytest.mark.usual("kernel", "options")
+@pytest.mark.slow
 def test_a_wide_dense_window_is_split(kernel: tuple[int, int], options: dict, config: str) -> None:
     weights = np.random.default_rng(0).integers(-127, 128, (5, *kernel, 3), dtype=np.int8)
     graph = convolution((2, 19, 18, 3), weights, options)
@@ -180,6 +185,7 @@ def test_few_output_channels_share_a_pass_with_their_neighbours() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["4x4", "2x9", "base"])
 @pytest.mark.parametrize("operator", sorted(HARDWARE))
+@pytest.mark.usual("operator")
 def test_commands_say_what_they_touch(operator: str, config: str) -> None:
     for seed in range(6):
         graph = load_model(random_case(operator, np.random.default_rng(seed))[0])
@@ -191,6 +197,7 @@ def test_commands_say_what_they_touch(operator: str, config: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", TIGHT)
+@pytest.mark.usual(count=2)
 def test_a_group_of_channels_reads_no_others_behind_the_last_pixel(config: str) -> None:
     weights = np.ones((1, 3, 3, 10), dtype=np.int8)
     graph = convolution((2, 7, 6, 5), weights, {}, depthwise=True)

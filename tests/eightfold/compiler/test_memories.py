@@ -49,5 +49,6 @@ def test_of_cascades() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["kws_ref_model", "vww_96_int8"])
+@pytest.mark.usual(names=["kws"])
 def test_of_published_models(name: str) -> None:
     assert not _worse(load_model(mlperf_tiny(name)), "base")

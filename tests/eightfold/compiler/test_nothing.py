@@ -118,6 +118,7 @@ _MOVES: list[Move] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("move", _MOVES, ids=[f"{move[0]}-{move[2][0]}" for move in _MOVES])
+@pytest.mark.usual(count=10)
 def test_moves_of_nothing_are_as_in_litert(move: Move) -> None:
     operator, shapes, results, options, lists = move
     b = ModelBuilder()

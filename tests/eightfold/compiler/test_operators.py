@@ -50,21 +50,20 @@ ROOM = 384
 MOST_BYTES = 16_000
 """Of a model's tensors in configurations with many small parts."""
 
-CASES = 40
-CHUNK = 20
+CHUNKS = (range(6), range(6, 20), range(20, 40))
 
 
-def chunks(operators: tuple[str, ...], cases: int = CASES) -> list:
+def chunks(operators: tuple[str, ...]) -> list:
     """Return (operator, seeds)."""
     return [
         pytest.param(
             operator,
-            range(start, start + CHUNK),
-            id=f"{operator}-{start}..{start + 19}",
-            marks=[pytest.mark.long] if start else [],
+            seeds,
+            id=f"{operator}-{seeds[0]}..{seeds[-1]}",
+            marks=[pytest.mark.long] if seeds[0] else [],
         )
         for operator in operators
-        for start in range(0, cases, CHUNK)
+        for seeds in CHUNKS
     ]
 
 
@@ -132,6 +131,7 @@ def expect_one(case: Case, config: AcceleratorConfig, dtype: type[np.signedinteg
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("operator", "seeds"), chunks(OPERATORS))
+@pytest.mark.usual("operator")
 def test_equals_golden(operator: str, seeds: range, config: AcceleratorConfig) -> None:
     compared = expect_all_golden(operator, config, seeds, None)
     assert compared >= len(seeds) // 4
@@ -142,6 +142,7 @@ def test_equals_golden(operator: str, seeds: range, config: AcceleratorConfig) -
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @pytest.mark.parametrize(("operator", "seeds"), chunks(COPIES))
+@pytest.mark.usual("operator")
 def test_wider_integers_equal_golden(
     operator: str, seeds: range, dtype: type[np.signedinteger], config: AcceleratorConfig
 ) -> None:

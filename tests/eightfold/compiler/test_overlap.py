@@ -89,6 +89,8 @@ class Anywhere:
     [(NANO, 0, 1), (ODD, 1, 1), (ODD, 0, 2), pytest.param(NANO, 1, 2, marks=pytest.mark.long)],
     ids=["nano", "3x5-kept", "3x5-strided", "nano-strided-kept"],
 )
+@pytest.mark.usual(names=["3x5-strided"])
+@pytest.mark.slow
 def test_pieces_compute_what_the_whole_does(
     stride: int, config: AcceleratorConfig, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +104,7 @@ def test_pieces_compute_what_the_whole_does(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
+@pytest.mark.usual(count=8)
 def test_random_networks_in_pieces_give_goldens_bytes(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +126,7 @@ def test_random_networks_in_pieces_give_goldens_bytes(
     ],
     ids=["rows", "groups", "depth", "all"],
 )
+@pytest.mark.usual(names=["rows"])
 def test_layers_wait_less_for_each_other(
     config: AcceleratorConfig, kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +142,7 @@ def test_layers_wait_less_for_each_other(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [(2, 0), (0, 2), (3, 3)], ids="{0[0]}-{0[1]}".format)
+@pytest.mark.usual
 def test_rows_of_padding_alone_are_no_piece(rows: tuple[int, int]) -> None:
     net = SeededNetwork("a window of one pixel with padding", seed=5)
     x = net.graph_input((1, 9, 9, 8), 1 / 64, 5)

@@ -123,6 +123,7 @@ def anyway(monkeypatch: pytest.MonkeyPatch) -> Counter[tuple[int, int]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("seed", one_in(3, range(12)))
+@pytest.mark.usual(count=6)
 def test_every_geometry_gives_goldens_bytes(
     seed: int, config: AcceleratorConfig, anyway: Counter[tuple[int, int]]
 ) -> None:
@@ -181,6 +182,7 @@ def strided(columns: int, stride: int = 2, kernel: int = 3, padding: str = "SAME
         ),
     ),
 )
+@pytest.mark.usual(count=3)
 def test_a_stride_reads_planes(
     columns: int, stride: int, kernel: int, padding: str, anyway: Counter[tuple[int, int]]
 ) -> None:

@@ -99,6 +99,7 @@ def test_the_state_stays_in_memory(config: AcceleratorConfig, keep: bool) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keep", [False, True], ids=["outputs", "every tensor"])
+@pytest.mark.usual(names=["every"])
 def test_random_networks_keep_their_state_in_memory(keep: bool) -> None:
     streams = 0
     for seed, graph in networks(6):

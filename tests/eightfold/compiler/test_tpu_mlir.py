@@ -53,6 +53,7 @@ FEW_CODES = {"add_with_near_ties": 8, "add_extreme": 8}
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.usual("form")
 def test_a_form_equals_golden(form: str, seed: int) -> None:
     expect_golden(random_cases(form, PRESETS["small"], seed, 3, FEW_CODES.get(form, 256)))
 
@@ -69,6 +70,7 @@ def test_a_form_equals_golden(form: str, seed: int) -> None:
         ),
     ),
 )
+@pytest.mark.usual(count=4)
 def test_a_form_equals_golden_where_little_fits(form: str, config: str) -> None:
     expect_golden(random_cases(form, TIGHT[config], 10, 3))
 
@@ -76,6 +78,7 @@ def test_a_form_equals_golden_where_little_fits(form: str, config: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20, 24))
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.usual("form")
 def test_many_forms_equal_golden(form: str, seed: int) -> None:
     expect_golden(random_cases(form, PRESETS["base"], seed, 5, FEW_CODES.get(form, 256)))
 

@@ -290,6 +290,7 @@ def floor(stream: Compiled) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("config", CONFIGS)
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.usual(count=8)
 def test_no_network_is_faster_than_its_vectors_and_its_weights(seed: int, config: str) -> None:
     graph = load_model(random_network(network_rng(seed))[0])
     network = compile_network(graph, CONFIGS[config], fallback=True)

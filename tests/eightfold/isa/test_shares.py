@@ -48,12 +48,14 @@ MODELS = {
     ("name", "config"),
     [(n, c) for n in MODELS for c in ("nano", "base") if (n, c) != ("mobilenet", "nano")],
 )
+@pytest.mark.usual("name")
 def test_cycles_add_up_and_no_multiplier_does_more_than_it_can(name: str, config: str) -> None:
     expect_honest_estimate(MODELS[name](), config)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.usual(names=["ad01", "kws"])
 def test_cycles_of_mlperf_tiny_add_up(name: str) -> None:
     expect_honest_estimate(mlperf_tiny(name).read_bytes(), "base")
 
@@ -94,6 +96,7 @@ def test_a_command_takes_its_vectors_even_behind_the_results_of_another_one() ->
     assert longer == {operator: Work(count + 5, count + 5)}
 
 
+@pytest.mark.slow
 def test_only_matrix_commands_have_vectors() -> None:
     counted = np.array([vectors(command) > 0 for command in commands()])
     matrix = np.array([command.engine is Engine.MATRIX for command in commands()])

@@ -198,6 +198,7 @@ def _fault(graph: Graph) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.usual(count=3)
 def test_hostile_file_gives_a_graph_or_one_line(kind: str, seed: int) -> None:
     command = [sys.executable, "-m", "tests.eightfold.model.test_hostile", kind, str(seed)]
     done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True)

@@ -26,6 +26,7 @@ def test_without_mutations_the_file_is_the_same() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.usual(count=9)
 def test_each_kind_changes_most_files(kind: str) -> None:
     rng = np.random.default_rng(0)
     donor, _ = base_case("CONCATENATION", 0)

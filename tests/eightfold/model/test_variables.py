@@ -47,6 +47,7 @@ ORDERS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("reference", ["litert", "tflm"])
 @pytest.mark.parametrize("steps", ORDERS, ids="-".join)
+@pytest.mark.usual("steps")
 def test_frames_equal_the_runtimes(steps: tuple[str, ...], reference: str) -> None:
     model = built(*steps)
     graph = load_model(model)

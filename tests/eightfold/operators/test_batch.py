@@ -37,6 +37,7 @@ def _flattening(*, constant: bool = False, open_batch: bool = True) -> bytes:
 @pytest.mark.slow
 @pytest.mark.parametrize("reference", ["litert", "tflm"])
 @pytest.mark.parametrize("batch", [1, 2, 7])
+@pytest.mark.usual("reference")
 def test_a_batch_changes_all_shapes_behind_it(batch: int, reference: str) -> None:
     with Session(reference=reference, batch=batch) as session:
         result = session.run(_flattening(), compare=True)

@@ -18,6 +18,7 @@ def last_value(lines):
 @pytest.mark.slow
 @pytest.mark.parametrize("reference", ["litert", "tflm"])
 @pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.usual("operator")
 def test_last_step_is_goldens_element(operator, reference):
     compared = 0
     for seed in range(MODELS):

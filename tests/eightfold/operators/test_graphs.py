@@ -61,6 +61,7 @@ def again(inputs: Inputs, seed: int) -> Inputs:
 @pytest.mark.slow
 @pytest.mark.parametrize("reference", ["litert", "tflm"])
 @pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.usual("operator")
 def test_prepared_operators_equal_their_functions(operator: str, reference: str) -> None:
     prepared = 0
     for seed in range(CASES):
@@ -101,6 +102,7 @@ def network(seed: int) -> Case:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
+@pytest.mark.usual(count=10)
 def test_networks_equal_their_operators(seed: int) -> None:
     model, inputs = network(seed)
     graph = load_model(model)

@@ -37,6 +37,7 @@ def test_networks_grow_by_every_operator_of_the_accelerator() -> None:
     assert HARDWARE <= DRAWN
 
 
+@pytest.mark.slow
 def test_networks_branch_and_have_several_inputs_and_outputs(graphs: list[Graph]) -> None:
     several_inputs = several_outputs = read_twice = output_read = input_as_output = 0
     for graph in graphs:

@@ -84,7 +84,7 @@ def test_each_target_of_the_core_is_one_configuration(folder: Path) -> None:
         assert target.get("flow") == flows.get(flow)
 
 
-@pytest.mark.slow
+@pytest.mark.long  # its files are read above and below, its Verilog is linted in test_verilog.py
 def test_fusesoc_lints_and_simulates_and_a_wrong_byte_fails(tmp_path: Path) -> None:
     pytest.importorskip("fusesoc")
     check_simulator("verilator")

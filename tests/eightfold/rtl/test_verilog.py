@@ -32,20 +32,19 @@ for name in sys.argv[1:]:
 """
 NO_BYPASS = "  (* no_rw_check = 32'd1 *)\n"
 EVERY = [
-    pytest.param(
-        unit, preset, marks=[] if preset == "nano" and unit != "accelerator" else [pytest.mark.slow]
-    )
-    for preset in ("nano", "small")
-    for unit in UNITS
-    if (unit, preset) != ("accelerator", "small")
+    *(
+        pytest.param(unit, "nano", marks=pytest.mark.slow if unit == "accelerator" else ())
+        for unit in UNITS
+    ),
+    pytest.param("lane", "small", marks=pytest.mark.slow),  # the other style of multiplier
 ]
 LARGE = [
     pytest.param(unit, preset, marks=pytest.mark.long)
     for unit, preset in (
-        ("accelerator", "small"),
-        *((unit, "base") for unit in UNITS),
+        *((unit, preset) for preset in ("small", "base") for unit in UNITS),
         ("mac_array", "large"),
     )
+    if (unit, preset) != ("lane", "small")
 ]
 """Minutes of Python and Yosys for the same code with more lanes."""
 
@@ -79,9 +78,8 @@ def differing(names, folder, hash_seed):
 
 @pytest.mark.slow
 def test_is_the_same_in_another_process(tmp_path):
-    # Sets of strings have another order there. The accelerator has every other unit within it;
-    # `small` has the other style of multiplier.
-    names = ["accelerator.nano", "mac_array.small"]
+    # Sets of strings have another order there.
+    names = ["vector_engine.nano", "mover.nano", "lane.small"]
     assert differing(names, tmp_path, "1") == []
 
 
@@ -99,6 +97,7 @@ def test_passes_lint(source):
 
 @pytest.mark.icarus
 @pytest.mark.parametrize(("unit", "preset"), [*EVERY, *LARGE])
+@pytest.mark.slow
 def test_reads_in_icarus_as_verilog_2001(source):
     command = ["iverilog", "-g2001", "-Wall", "-Wno-timescale", "-t", "null", str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -187,6 +186,8 @@ def verilator_lint(*files):
     ("unit", "preset"),
     [("lane", "nano"), pytest.param("accelerator", "nano", marks=pytest.mark.slow)],
 )
+@pytest.mark.usual(names=["lane"])
+@pytest.mark.slow
 def test_lint_is_clean_with_the_waivers_beside_a_file(source):
     beside = source.with_suffix(".vlt")
     beside.write_text(waivers(source))

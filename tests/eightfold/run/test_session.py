@@ -28,6 +28,7 @@ from examples.digits.images import load
 from lab.documents import cycles
 from tests.eightfold.cli.test_cli import call
 from tests.support.figures import expect_honest_figures
+from tests.support.hardware.twins import TWINS
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
 from tests.support.models.person_detect import person_detect
 from tests.support.models.single import unary
@@ -50,6 +51,7 @@ def test_golden_equals_litert_on_the_digits() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["nano", pytest.param("small", marks=pytest.mark.long)])
+@pytest.mark.usual(names=["verilator"])
 def test_the_hardware_equals_litert_on_the_digits(simulator: Simulator, config: str) -> None:
     images, _ = load(DIGITS.parent / "test_images.npz")
     with Session(backend=simulator, config=config) as session:
@@ -66,11 +68,12 @@ def test_the_hardware_equals_litert_on_the_digits(simulator: Simulator, config: 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["small", pytest.param("base", marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.usual(names=["kws"])
 def test_mlperf_tiny_runs_whole_on_the_accelerator_in_the_cycles_that_are_told(
     name: str, config: str
 ) -> None:
     model = mlperf_tiny(name)
-    with Session(backend="verilator", config=config) as session:
+    with Session(backend="verilator", config=TWINS[config]) as session:
         result = session.run(model, compare=True)
     assert result.mismatches == 0
     assert {operator.where for operator in result.operators} == {"hardware"}
@@ -107,6 +110,7 @@ REFERENCES = pytest.mark.parametrize(
 
 @pytest.mark.slow
 @REFERENCES
+@pytest.mark.usual("reference")
 def test_the_hardware_runs_the_forms_of_person_detect(simulator: Simulator, reference: str) -> None:
     with Session(simulator, "nano", reference, fast=True) as session:
         result = session.run(person_detect(), compare=True)
@@ -146,6 +150,7 @@ def test_fallback_runs_it_in_golden_and_says_so() -> None:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.usual(count=2)
 def test_golden_equals_litert_on_mlperf_tiny(name: str) -> None:
     with Session() as session:
         assert session.run(mlperf_tiny(name), compare=True).mismatches == 0
@@ -362,6 +367,7 @@ def test_a_session_takes_a_configuration_object() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usual(names=["verilator"])
 def test_several_results_of_several_types_in_hardware(simulator: Simulator) -> None:
     builder = ModelBuilder()
     x = builder.input((1, 5, 4, 6), scale=0.1, zero_point=3)

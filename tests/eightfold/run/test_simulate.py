@@ -58,6 +58,7 @@ def test_work_is_of_counters_that_exist() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usual(names=["verilator"])
 def test_commands_take_the_cycles_that_are_counted(simulator: Simulator) -> None:
     with Session(simulator, "nano") as session:
         result = session.run(DIGITS, record=True)

@@ -85,6 +85,7 @@ def unread(netlist: Netlist) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [7, 8])
 @pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.usual("formula")
 def test_the_netlist_is_equivalent(tmp_path: Path, formula: str, width: int) -> None:
     def step(netlist: Netlist) -> dict[str, int]:
         freed = free_carry_chains(netlist)
@@ -112,6 +113,7 @@ def test_the_netlist_is_equivalent(tmp_path: Path, formula: str, width: int) -> 
     ],
     ids=["right mask", "left mask", "choice", "and", "negation", "digit", "two masks"],
 )
+@pytest.mark.usual(count=4)
 def test_luts_move_into_carry_cells(tmp_path: Path, formula: Formula, folded: int) -> None:
     def step(netlist: Netlist) -> dict[str, int]:
         return {"folded": fold_luts(netlist), **free_carry_chains(netlist)}

@@ -153,6 +153,7 @@ def synthesize(folder: Path, verilog: str, family: str) -> tuple[SynthesisResult
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", [pytest.param("xilinx", marks=pytest.mark.slow), "gowin"])
+@pytest.mark.usual(names=["gowin"])
 def test_multiplier_and_memory_are_inferred(tmp_path: Path, family: str) -> None:
     figures, _ = synthesize(tmp_path, generate(Accumulator(), "unit"), family)
     assert (figures.area.dsps, figures.area.rams) == (1, 1)

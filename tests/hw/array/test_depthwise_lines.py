@@ -53,6 +53,7 @@ def older_of(width, vectors, line, idle, dense, seed):
 @pytest.mark.parametrize(("idle", "dense"), [(0, 0), (0.3, 0.3)])
 @pytest.mark.parametrize("line", [MIN_LINE, 4, 7, DEPTH - 1, DEPTH])
 @pytest.mark.parametrize(("width", "lines"), [(2, 1), (3, 2)])
+@pytest.mark.slow
 def test_older_vectors_are_one_and_two_lines_back(width, lines, line, idle, dense, seed):
     rng = np.random.default_rng([seed, line, width])
     vectors = rng.integers(-128, 128, (3 * DEPTH + 9, width))

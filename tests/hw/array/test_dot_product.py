@@ -46,6 +46,7 @@ WIDTHS += [pytest.param(64, 8, marks=pytest.mark.slow)]
 @pytest.mark.parametrize("style", ["infer", "rows"])
 @pytest.mark.parametrize(("width", "latency"), WIDTHS)
 @pytest.mark.parametrize("seed", [0])
+@pytest.mark.usual(count=8)
 def test_sum_is_exact_at_the_same_latency_for_both_styles(style, width, latency, seed):
     config = AcceleratorConfig(lanes=1, width=width, multiplier=style)
     rng = np.random.default_rng(seed)

@@ -149,6 +149,7 @@ def test_weights_written_with_the_swap_belong_to_the_next_buffer(style):
 
 
 @pytest.mark.parametrize("style", STYLES)
+@pytest.mark.slow
 def test_partial_sums_add_up_per_slot_after_the_stated_pause(style):
     async def bench(lane):
         await lane.step(taps=[1, 0, 0, 0])

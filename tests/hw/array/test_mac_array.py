@@ -3,14 +3,13 @@
 import pytest
 
 from eightfold.hw.array.mac_array import MacArray, latency
-from eightfold.sim.simulator.runner import icarus_available, run_bench
+from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
+from tests.support.long import one_in
 
 pytestmark = pytest.mark.slow
 
 BENCH = "eightfold.sim.benches.mac_array"
-
-needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
 
 
 def small_memories(lanes, width, style):
@@ -37,47 +36,33 @@ def run(config, simulator, seed, passes):
 
 
 @pytest.mark.parametrize(
-    ("lanes", "width", "style", "seed"),
-    [
-        (4, 4, "rows", 1),
-        pytest.param(4, 4, "infer", 0, marks=pytest.mark.long),
-        pytest.param(3, 5, "rows", 2, marks=pytest.mark.long),
-        pytest.param(8, 8, "rows", 3, marks=pytest.mark.long),
-        pytest.param(8, 4, "infer", 4, marks=pytest.mark.long),
-        pytest.param(4, 16, "rows", 5, marks=pytest.mark.long),
-        # As long as all others, which have their sizes, lanes or width, and their styles.
-        pytest.param(16, 16, "rows", 6, marks=pytest.mark.long),
-        pytest.param(16, 16, "infer", 7, marks=pytest.mark.long),
-    ],
+    ("simulator", "lanes", "width", "style", "seed", "passes"),
+    one_in(
+        18,
+        [
+            ("verilator", 4, 4, "rows", 8, 25),
+            ("verilator", 4, 4, "rows", 1, 60),
+            ("verilator", 4, 4, "infer", 0, 60),
+            ("verilator", 3, 5, "rows", 2, 60),
+            ("verilator", 8, 8, "rows", 3, 60),
+            ("verilator", 8, 4, "infer", 4, 60),
+            ("verilator", 4, 16, "rows", 5, 60),
+            # As long as all others, which have their sizes, lanes or width, and their styles.
+            ("verilator", 16, 16, "rows", 6, 60),
+            ("verilator", 16, 16, "infer", 7, 60),
+            *(("verilator", 4, 4, "rows", seed, 300) for seed in range(20, 24)),
+            ("icarus", 3, 5, "infer", 12, 25),
+            ("icarus", 4, 4, "infer", 10, 25),
+            ("icarus", 4, 4, "rows", 11, 25),
+            ("icarus", 1, 2, "infer", 13, 25),
+            ("icarus", 8, 8, "rows", 14, 25),
+        ],
+    ),
 )
-def test_matches_model_and_keeps_its_promises_of_time_on_verilator(lanes, width, style, seed):
+def test_matches_model_and_keeps_its_promises_of_time(simulator, lanes, width, style, seed, passes):
     config = small_memories(lanes, width, style)
-    report = run(config, "verilator", seed, passes=60).report
+    report = run(config, simulator, seed, passes).report
     assert report == {"cycles_per_pass": lanes, "latency": latency(config)}
-
-
-@needs_icarus
-@pytest.mark.parametrize(
-    ("lanes", "width", "style", "seed"),
-    [
-        (3, 5, "infer", 12),
-        pytest.param(4, 4, "infer", 10, marks=pytest.mark.long),
-        pytest.param(4, 4, "rows", 11, marks=pytest.mark.long),
-        pytest.param(1, 2, "infer", 13, marks=pytest.mark.long),
-        pytest.param(8, 8, "rows", 14, marks=pytest.mark.long),
-    ],
-)
-def test_matches_model_and_keeps_its_promises_of_time_on_icarus(lanes, width, style, seed):
-    config = small_memories(lanes, width, style)
-    report = run(config, "icarus", seed, passes=25).report
-    assert report == {"cycles_per_pass": lanes, "latency": latency(config)}
-
-
-@pytest.mark.parametrize(
-    "seed", [20, *(pytest.param(seed, marks=pytest.mark.long) for seed in (21, 22, 23))]
-)
-def test_matches_model_for_more_seeds(seed):
-    run(small_memories(4, 4, "rows"), "verilator", seed, passes=300)
 
 
 def test_latency_does_not_depend_on_the_multiplier_style():

@@ -45,6 +45,7 @@ def products(style, operands, weights):
         pytest.param(range(-128, 128), id="all operands", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.usual(names=["some"])
 def test_product_with_every_weight_is_exact_at_the_stated_latency(operands, style):
     operands, weights = np.meshgrid(operands, np.arange(-128, 128))
     operands, weights = operands.ravel(), weights.ravel()

@@ -44,6 +44,7 @@ class Delay(wiring.Component):
 @pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize(("idle", "stall"), [(0, 0), (0, 0.5), (0.5, 0), (0.3, 0.3), (0, 0.95)])
 @pytest.mark.parametrize(("latency", "depth"), [(0, 2), (1, 2), (5, 3), (5, 8), (15, 32)])
+@pytest.mark.usual(count=8)
 def test_words_come_out_complete_and_in_order(latency, depth, idle, stall, seed):
     sent, received = transfers(Delay(latency, depth), idle=idle, stall=stall, cycles=600, seed=seed)
     assert len(sent) - depth <= len(received) <= len(sent)
@@ -127,6 +128,7 @@ def test_counts_down_to_the_last_credit_and_up_again(depth):
 @pytest.mark.parametrize("depth", [2, 3, 5, 8])
 @pytest.mark.parametrize("latency", [0, 1, 5])
 @pytest.mark.parametrize(("idle", "stall"), [(0, 0), (0.2, 0.2), (0, 0.7), (0.7, 0)])
+@pytest.mark.usual(count=8)
 def test_tells_whether_a_credit_and_whether_several_are_left(depth, latency, idle, stall):
     counted = Counted(depth, latency)
     pauses = random.Random(depth)

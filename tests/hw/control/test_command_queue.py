@@ -81,6 +81,7 @@ class Driver:
     ],
     ids=["fast", "late_tokens", "slow_words"],
 )
+@pytest.mark.usual(count=5)
 def test_commands_come_whole_and_in_order(kinds, pace, seed):
     rng = random.Random(seed)
     dut = CommandQueue(CONFIG, *kinds)

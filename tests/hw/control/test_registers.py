@@ -26,5 +26,6 @@ def run_registers(simulator, seed, accesses=200):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0])
+@pytest.mark.usual(names=["icarus"])
 def test_hold_what_is_written_and_show_what_is_reported(simulator, seed):
     run_registers(simulator, seed)

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from eightfold.hw.control.control import Control
-from eightfold.sim.simulator.runner import icarus_available, run_bench
+from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
+from tests.support.long import one_in
 
 BENCH = "eightfold.sim.benches.sequencer"
 
@@ -21,16 +22,14 @@ SMALL: dict[str, Any] = {
     "vector_lanes": 2,
 }
 
-needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
 
-
-def run_sequencer(simulator, seed, port=4, testcase=None):
+def run_sequencer(simulator, seed, port=4, testcase=None, commands=60):
     sizes: dict[str, Any] = SMALL | {"port": port}
     return run_bench(
         lambda: Control(AcceleratorConfig(**sizes)),
         BENCH,
         simulator,
-        parameters={"config": sizes, "commands": 60},
+        parameters={"config": sizes, "commands": commands},
         seed=seed,
         testcase=testcase,
     )
@@ -38,18 +37,17 @@ def run_sequencer(simulator, seed, port=4, testcase=None):
 
 # Ports of the memory are also swept by configurations that run networks.
 @pytest.mark.parametrize(
-    ("port", "seed"),
-    [
-        pytest.param(4, 0, marks=pytest.mark.slow),
-        pytest.param(8, 1, marks=pytest.mark.long),
-    ],
+    ("simulator", "port", "seed", "commands", "testcase"),
+    one_in(
+        4,
+        [
+            ("verilator", 4, 3, 20, None),
+            ("verilator", 4, 0, 60, None),
+            ("verilator", 8, 1, 60, None),
+            ("icarus", 4, 2, 60, [ORDER, "the_stream_is_a_word_per_cycle"]),
+        ],
+    ),
 )
-def test_runs_streams_and_reports_errors(port, seed):
-    run_sequencer("verilator", seed, port)
-
-
 @pytest.mark.slow
-@needs_icarus
-@pytest.mark.parametrize("seed", [2])
-def test_runs_streams_on_icarus(seed):
-    run_sequencer("icarus", seed, testcase=[ORDER, "the_stream_is_a_word_per_cycle"])
+def test_runs_streams_and_reports_errors(simulator, port, seed, commands, testcase):
+    run_sequencer(simulator, seed, port, testcase, commands)

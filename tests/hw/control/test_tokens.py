@@ -19,6 +19,7 @@ def simulate(dut, bench):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("generosity", [0.1, 0.4, 0.8])
+@pytest.mark.usual(count=4)
 def test_grants_are_those_of_nine_counters(seed, generosity):
     rng = random.Random(seed)
     dut = Tokens()

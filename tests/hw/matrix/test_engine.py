@@ -3,14 +3,13 @@
 import pytest
 
 from eightfold.hw.matrix.engine import MatrixEngine
-from eightfold.sim.simulator.runner import icarus_available, run_bench
+from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
+from tests.support.long import one_in
 
 pytestmark = pytest.mark.slow
 
 BENCH = "eightfold.sim.benches.matrix_engine"
-
-needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
 
 
 def small_memories(lanes, width):
@@ -41,21 +40,20 @@ def run(config, simulator, seed, rounds, engine=MatrixEngine, testcase=None):
 
 
 @pytest.mark.parametrize(
-    ("lanes", "width", "seed"),
-    [
-        (4, 4, 0),
-        pytest.param(6, 5, 1, marks=pytest.mark.long),
-        pytest.param(8, 8, 2, marks=pytest.mark.long),
-    ],
+    ("simulator", "lanes", "width", "seed", "rounds"),
+    one_in(
+        5,
+        [
+            ("verilator", 4, 4, 3, 4),
+            ("verilator", 4, 4, 0, 12),
+            ("verilator", 6, 5, 1, 12),
+            ("verilator", 8, 8, 2, 12),
+            ("icarus", 6, 5, 10, 2),
+        ],
+    ),
 )
-def test_commands_leave_what_the_model_does_on_verilator(lanes, width, seed):
-    run(small_memories(lanes, width), "verilator", seed, rounds=12)
-
-
-@needs_icarus
-@pytest.mark.parametrize(("lanes", "width", "seed"), [(6, 5, 10)])
-def test_commands_leave_what_the_model_does_on_icarus(lanes, width, seed):
-    run(small_memories(lanes, width), "icarus", seed, rounds=2)
+def test_commands_leave_what_the_model_does(simulator, lanes, width, seed, rounds):
+    run(small_memories(lanes, width), simulator, seed, rounds)
 
 
 # Whole networks take the cycles of the estimate, which counts on this pace.

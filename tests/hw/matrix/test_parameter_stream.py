@@ -23,6 +23,7 @@ def run(lanes, port, simulator, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("lanes", "port", "seed"), [(5, 16, 0)])
+@pytest.mark.usual(names=["icarus"])
 def test_streams_the_records_in_memory(lanes, port, seed, simulator):
     run(lanes, port, simulator, seed)
 
@@ -37,5 +38,6 @@ def test_streams_the_records_in_memory(lanes, port, seed, simulator):
         pytest.param(16, 32, 3, marks=pytest.mark.long),
     ],
 )
+@pytest.mark.usual(names=["4-4-1"])
 def test_streams_records_through_other_ports(lanes, port, seed):
     run(lanes, port, "icarus", seed)

@@ -25,6 +25,7 @@ def run(lanes, width, port, simulator, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("lanes", "width", "port", "seed"), [(5, 3, 16, 0)])
+@pytest.mark.usual(names=["icarus"])
 def test_streams_the_buffers_in_memory(lanes, width, port, seed, simulator):
     run(lanes, width, port, simulator, seed)
 

@@ -23,6 +23,7 @@ def run(port, depth, simulator, seed, testcase=None, component=LinearFetch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("port", "depth", "seed"), [(16, 128, 0)])
+@pytest.mark.usual(names=["icarus"])
 def test_matches_memory_under_stalls(port, depth, seed, simulator):
     run(port, depth, simulator, seed)
 

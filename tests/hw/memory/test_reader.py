@@ -23,6 +23,7 @@ def run(port, clients, outstanding, simulator, seed, testcase=None):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("port", "seed"), [(16, 0)])
+@pytest.mark.usual(names=["icarus"])
 def test_serves_four_clients(port, seed, simulator):
     assert run(port, 4, 32, simulator, seed).report["most"] > 16
 

@@ -5,14 +5,12 @@ import pytest
 
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.memory.scratchpad import Scratchpad
-from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from eightfold.sim.simulator.runner import BenchFailed, run_bench
 from eightfold.target.config import AcceleratorConfig
 
 BENCH = "eightfold.sim.benches.scratchpad"
 NARROW = AcceleratorConfig(lanes=4, width=4, port=4, scratchpad=4096, vector_lanes=2)
 WIDE = AcceleratorConfig(lanes=5, width=16, port=8, scratchpad=8192, vector_lanes=2)
-
-needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
 
 
 def run_scratchpad(config, simulator, seed, ports=3, make=Scratchpad, cycles=400):
@@ -31,20 +29,10 @@ def run_scratchpad(config, simulator, seed, ports=3, make=Scratchpad, cycles=400
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("config", "ports", "seed"), [(WIDE, 3, 1), pytest.param(NARROW, 1, 0, marks=pytest.mark.long)]
-)
-def test_matches_a_byte_array_on_verilator(config, ports, seed):
-    run_scratchpad(config, "verilator", seed, ports)
-
-
-@pytest.mark.slow
-@needs_icarus
-@pytest.mark.parametrize(
-    ("config", "ports", "seed"), [(NARROW, 3, 2), pytest.param(WIDE, 2, 3, marks=pytest.mark.long)]
-)
-def test_matches_a_byte_array_on_icarus(config, ports, seed):
-    run_scratchpad(config, "icarus", seed, ports)
+@pytest.mark.parametrize(("config", "ports"), [(WIDE, 2), (NARROW, 1), (NARROW, 3), (WIDE, 3)])
+@pytest.mark.usual(names=["icarus-config2"])
+def test_matches_a_byte_array(config, ports, simulator):
+    run_scratchpad(config, simulator, ports, ports)
 
 
 class WritesLate(Scratchpad):
@@ -61,7 +49,7 @@ class WritesLate(Scratchpad):
 
 
 @pytest.mark.slow
-@needs_icarus
+@pytest.mark.icarus
 def test_bench_catches_writes_that_are_late():
     with pytest.raises(BenchFailed, match="differs: got"):
         run_scratchpad(NARROW, "icarus", 4, make=WritesLate, cycles=100)

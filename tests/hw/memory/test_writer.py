@@ -23,6 +23,7 @@ def run(port, simulator, seed, testcase=None):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("port", "seed"), [(16, 0)])
+@pytest.mark.usual(names=["icarus"])
 def test_writes_what_its_client_says(port, seed, simulator):
     run(port, simulator, seed)
 

@@ -13,10 +13,11 @@ from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.mover.engine import Mover
 from eightfold.hw.mover.writer import Writer
 from eightfold.hw.ports import scratchpad_read, scratchpad_write
-from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from eightfold.sim.simulator.runner import BenchFailed, run_bench
 from eightfold.target.config import AcceleratorConfig
 from lab.formal.proof import Break
 from tests.support.hardware.broken import broken
+from tests.support.long import one_in
 
 pytestmark = pytest.mark.slow
 
@@ -25,8 +26,6 @@ NANO = AcceleratorConfig(lanes=4, width=4, port=4, scratchpad=4096, vector_lanes
 NARROW_PORT = NANO.replace(lanes=8, width=8, tables=8)
 BASE = NANO.replace(lanes=16, width=16, port=16, scratchpad=8192)
 WIDE = NANO.replace(lanes=32, port=8, scratchpad=16384)
-
-needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
 
 
 class MoverOnScratchpad(wiring.Component):
@@ -88,41 +87,44 @@ def run_mover(config, simulator, seed, testcase=None, moves=22, bench=MOVE):
     )
 
 
-def at_other_sizes(config, seed):
-    """Return a case for `make test-long`: the digits run with such ports and scratchpads too."""
-    return pytest.param(config, seed, marks=pytest.mark.long)
+# The digits run with ports and scratchpads of these sizes too.
+@pytest.mark.parametrize(
+    ("simulator", "config", "seed", "moves"),
+    one_in(
+        5,
+        [
+            ("verilator", NANO, 4, 11),
+            ("verilator", NANO, 0, 22),
+            ("verilator", NARROW_PORT, 1, 22),
+            ("verilator", BASE, 2, 22),
+            ("icarus", NARROW_PORT, 3, 11),
+        ],
+    ),
+)
+def test_matches_numpy(simulator, config, seed, moves):
+    assert run_mover(config, simulator, seed, moves=moves).report["idle"] <= 2
 
 
 @pytest.mark.parametrize(
-    ("config", "seed"), [(NANO, 0), at_other_sizes(NARROW_PORT, 1), at_other_sizes(BASE, 2)]
+    ("simulator", "config", "seed", "moves"),
+    one_in(
+        7,
+        [
+            ("verilator", NANO, 11, 11),
+            ("verilator", NANO, 5, 22),
+            ("verilator", NARROW_PORT, 6, 22),
+            ("verilator", BASE, 7, 22),
+            ("verilator", WIDE, 8, 22),
+            ("icarus", NARROW_PORT, 9, 11),
+            ("icarus", BASE, 10, 11),
+        ],
+    ),
 )
-def test_matches_numpy_on_verilator(config, seed):
-    assert run_mover(config, "verilator", seed).report["idle"] <= 2
+def test_gathers_as_numpy_does(simulator, config, seed, moves):
+    run_mover(config, simulator, seed, bench=GATHER, moves=moves)
 
 
-@needs_icarus
-@pytest.mark.slow
-@pytest.mark.parametrize(("config", "seed"), [(NARROW_PORT, 3)])
-def test_matches_numpy_on_icarus(config, seed):
-    run_mover(config, "icarus", seed, moves=11)
-
-
-@pytest.mark.parametrize(
-    ("config", "seed"),
-    [(NANO, 5), at_other_sizes(NARROW_PORT, 6), at_other_sizes(BASE, 7), at_other_sizes(WIDE, 8)],
-)
-def test_gathers_as_numpy_does_on_verilator(config, seed):
-    run_mover(config, "verilator", seed, bench=GATHER)
-
-
-@needs_icarus
-@pytest.mark.slow
-@pytest.mark.parametrize(("config", "seed"), [(NARROW_PORT, 9), at_other_sizes(BASE, 10)])
-def test_gathers_as_numpy_does_on_icarus(config, seed):
-    run_mover(config, "icarus", seed, bench=GATHER, moves=11)
-
-
-@needs_icarus
+@pytest.mark.icarus
 def test_bench_catches_a_last_unit_that_is_written_too_early(monkeypatch):
     early = broken(Writer, Break("& ~(unit.last & pending)", ""))
     monkeypatch.setattr(eightfold.hw.mover.engine, "Writer", early)

@@ -5,13 +5,13 @@ import pytest
 
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.vector.engine import VectorEngine
-from eightfold.sim.simulator.runner import icarus_available, run_bench
+from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.row_cases import row_case, row_cases
+from tests.support.long import one_in
 
 BENCH = "eightfold.sim.benches.vector_engine"
 NARROW = {"lanes": 4, "width": 4, "port": 4, "scratchpad": 4096}
-needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
 
 
 def run_engine(
@@ -40,9 +40,12 @@ def run_engine(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0])
-def test_matches_the_model_under_stalls_on_verilator(seed):
-    run_engine("verilator", NARROW | {"vector_lanes": 2}, seed, 40)
+@pytest.mark.parametrize(
+    ("simulator", "seed", "commands"),
+    one_in(3, [("verilator", 6, 12), ("verilator", 0, 40), ("icarus", 5, 10)]),
+)
+def test_matches_the_model_under_stalls(simulator, seed, commands):
+    run_engine(simulator, NARROW | {"vector_lanes": 2}, seed, commands)
 
 
 # The digits run on configurations with all of these sizes in `tests/sim/system`.
@@ -71,13 +74,6 @@ def test_matches_the_model_at_other_sizes_on_verilator(config, latency, seed, co
     run_engine("verilator", NARROW | config, seed, commands, latency)
 
 
-@pytest.mark.slow
-@needs_icarus
-@pytest.mark.parametrize("seed", [5])
-def test_matches_the_model_under_stalls_on_icarus(seed):
-    run_engine("icarus", NARROW | {"vector_lanes": 2}, seed, 10)
-
-
 CYCLES = {
     "add_16384": 16384 // 8 + 50,
     "table_4096": 4096 // 8 + 50,
@@ -90,7 +86,7 @@ CYCLES = {
 """Most cycles of each workload on 8 lanes."""
 
 
-@pytest.mark.slow
+@pytest.mark.long  # the estimate, which says the same, agrees with the RTL in tests/sim/system
 def test_takes_the_stated_cycles():
     bench = "eightfold.sim.benches.vector_cycles"
     rows = [row_case("SOFTMAX", 0.1)]

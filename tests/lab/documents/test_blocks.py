@@ -70,6 +70,7 @@ def test_a_page_shows_what_its_commands_print(path: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", chosen(slow=True), ids=relative)
+@pytest.mark.usual(names=["vectors"])
 def test_a_page_shows_what_its_slow_commands_print(path: Path, tmp_path: Path) -> None:
     expect_what_is_printed(path, tmp_path, slow=True)
 

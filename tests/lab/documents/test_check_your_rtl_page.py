@@ -32,7 +32,7 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     return made
 
 
-@pytest.mark.slow
+@pytest.mark.long  # tests/conformance has its commands
 def test_the_tutorial_gives_what_the_page_says(stranger: Installation) -> None:
     text = PAGE.read_text(encoding="utf-8")
     files = dict(FILE.findall(text))

@@ -40,6 +40,7 @@ def test_it_holds(proof: Proof) -> None:
         for number, fault in enumerate(proof.breaks)
     ],
 )
+@pytest.mark.usual("proof")
 def test_it_refutes(proof: Proof, fault: Break, scratch: Scratch) -> None:
     path = fault.file or proof.file
     text = (IMPORT_ROOT / path).read_text("utf-8")

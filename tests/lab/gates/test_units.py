@@ -54,6 +54,7 @@ UNITS: dict[str, tuple[Callable[[], wiring.Component], dict[str, Any]]] = {
         pytest.param("mac_array", "ecp5:1", 8, marks=pytest.mark.long),
     ],
 )
+@pytest.mark.usual(names=["memory_reader-ecp5:0"])
 def test_a_netlist_passes_the_bench(unit: str, netlist: str, seed: int) -> None:
     component, parameters = UNITS[unit]
     bench = f"eightfold.sim.benches.{unit}"

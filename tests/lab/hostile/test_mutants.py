@@ -3,6 +3,7 @@
 pytest's ``--hostile`` sets the number of files (600), ``--seed`` draws others.
 """
 
+import math
 from collections.abc import Iterator
 
 import pytest
@@ -25,15 +26,16 @@ def trial() -> Iterator[Trial]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("share", [0.4, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("base", BASES)
 def test_mutants_are_refused_or_run_as_in_litert(
-    trial: Trial, base: str, first_seed: int, request: pytest.FixtureRequest
+    trial: Trial, base: str, share: float, first_seed: int, request: pytest.FixtureRequest
 ) -> None:
-    count: int = request.config.option.hostile
+    count = share * request.config.option.hostile
 
     @seed(first_seed)
     @settings(
-        max_examples=-(-count // len(BASES)),
+        max_examples=math.ceil(count / len(BASES)),
         database=None,
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
     )

@@ -108,6 +108,7 @@ def test_figures_are_of_the_models_that_there_are(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SERIES)
+@pytest.mark.usual(count=40)
 def test_operands_and_results_of_the_largest_models_are_in_the_scratchpad(name: str) -> None:
     for series in SERIES[name]:
         case = series.case(series.largest)
@@ -223,6 +224,7 @@ def test_facts_are_those_that_the_compiler_says_today(name: str) -> None:
     assert facts(name) == {field: getattr(record, field) for field in facts(name)}
 
 
+@pytest.mark.slow
 def test_file_is_what_is_written() -> None:
     assert FILE.read_text(encoding="utf-8") == file_text(measured())
 
@@ -243,7 +245,7 @@ def test_the_command_prints_json(
     assert json.loads(out) == json.loads(json.dumps([each.as_json() for each in descriptions]))
 
 
-@pytest.mark.slow
+@pytest.mark.long  # tests/eightfold/run/test_session.py holds a network's cycles to the documents
 def test_rtl_takes_the_cycles_that_are_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another simulation, of some operators alone: the figures do not depend on the others."""
     monkeypatch.setattr("lab.measure.rtl.PRESETS", TWINS)

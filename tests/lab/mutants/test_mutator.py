@@ -114,6 +114,7 @@ def test_the_hardware_has_mutants_of_every_kind_and_all_can_be_parsed():
         assert ast.dump(ast.parse(mutant.after)) != ast.dump(ast.parse(mutant.before))
 
 
+@pytest.mark.slow
 def test_the_seed_chooses():
     files = hardware()
     several = draw(files, 50, 3)

@@ -132,6 +132,7 @@ def test_the_folder_of_a_finding_has_the_file_as_it_was(
     assert again.evidence.model == (kept / "model.tflite").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_seed_alone_makes_the_file() -> None:
     for seed in range(len(BASES)):
         first, second = random_mutant(seed), random_mutant(seed)

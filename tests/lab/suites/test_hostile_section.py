@@ -58,6 +58,7 @@ def test_the_sentence_counts_what_they_came_to(
     )
 
 
+@pytest.mark.slow
 def test_reports_count_by_kind_and_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = campaign(tmp_path / "a", ENDS, monkeypatch)
     html, path = tmp_path / "page.html", tmp_path / "report.json"

@@ -35,8 +35,9 @@ def unit(first=0, count=1):
 
 
 @pytest.mark.slow
-def test_streams_on_the_rtl():
-    expect_passed(unit(5_000, 100))
+@pytest.mark.parametrize("count", [30, pytest.param(100, marks=pytest.mark.long)])
+def test_streams_on_the_rtl(count):
+    expect_passed(unit(5_000, count))
 
 
 @pytest.mark.slow
@@ -63,6 +64,7 @@ def test_a_gather_from_far_behind_the_arena_is_not_followed():
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
+@pytest.mark.slow
 def test_the_good_run_uses_every_command():
     used = {item.opcode for item in good_case(NANO).program.items}
     assert used == set(Opcode) - {Opcode.BEGIN, Opcode.END}

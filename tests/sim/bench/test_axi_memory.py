@@ -14,6 +14,7 @@ FOLDER = IMPORT_ROOT / "sim" / "verilog"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("port", "seed"), [(4, 0), (16, 1)])
+@pytest.mark.usual("port")
 def test_memory(simulator, port, seed):
     parameters = (("PORT", port), ("BYTES", 1 << 16))
     memory = Verilog("axi_memory", (FOLDER / "axi_memory.v",), parameters)

@@ -134,6 +134,7 @@ def test_a_test_without_a_simulation_is_left_alone(folder):
     assert "python -m pytest" not in text
 
 
+@pytest.mark.long  # compiles Verilator's library for VCD; test_waves.py has the line
 def test_where_fst_cannot_be_written_waves_are_vcd_and_one_line_says_why(folder):
     (folder / "conftest.py").write_text(LIBRARIES_ARE_MISSING)
     status, text = run_pytest(folder, "-k", "verilator and CHANGES", "--waves")

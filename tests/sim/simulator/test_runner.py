@@ -51,6 +51,7 @@ def run(simulator, testcase="passes_words_on", bench="stage_bench", **options):
 @pytest.mark.parametrize(
     ("idle", "stall", "seed"), [(0, 0, 0), (0.5, 0, 1), (0, 0.5, 2), (0.5, 0.5, 3)]
 )
+@pytest.mark.usual("idle", "stall")
 def test_passes_a_correct_stage(simulator, idle, stall, seed):
     result = run(simulator, seed=seed, parameters={"idle": idle, "stall": stall})
     assert result.tests == ("passes_words_on",)
@@ -58,6 +59,7 @@ def test_passes_a_correct_stage(simulator, idle, stall, seed):
     assert result.report["seed"] == seed
 
 
+@pytest.mark.slow
 def test_reads_after_an_edge_are_from_before_it(simulator):
     run(simulator, "reads_after_an_edge_are_from_before_it")
 
@@ -83,6 +85,7 @@ def test_drivers_keep_up_with_a_word_per_cycle(simulator):
         ),
     ],
 )
+@pytest.mark.usual("fault")
 def test_reports_a_fault(simulator, fault, message, seed):
     with pytest.raises(BenchFailed, match=message) as failure:
         run(simulator, seed=seed, parameters={"fault": fault.value})
@@ -97,6 +100,7 @@ def test_reports_a_word_too_many(simulator):
         run(simulator, parameters={"fault": Fault.REPEATS.value, "idle": 0, "words": 0})
 
 
+@pytest.mark.usual(names=["icarus"])
 def test_reports_the_values_of_an_assertion(simulator):
     with pytest.raises(BenchFailed, match=r"failed: assert 3 == 4\s.*where 3 = len"):
         run(simulator, "expects_too_much")
@@ -113,6 +117,7 @@ def test_reports_that_no_test_matches(simulator):
 
 
 @pytest.mark.slow
+@pytest.mark.usual(names=["icarus"])
 def test_second_run_does_not_build(simulator, monkeypatch):
     run(simulator)
 
@@ -140,6 +145,7 @@ def test_another_design_is_built_again(monkeypatch, simulator):
 
 
 @pytest.mark.slow
+@pytest.mark.usual(names=["icarus"])
 def test_waves_are_written_only_on_request(simulator, tmp_path, monkeypatch):
     monkeypatch.setenv("WAVES", "1")  # cocotb's own switch must not matter
     monkeypatch.chdir(tmp_path)
@@ -220,6 +226,7 @@ def test_progress_reaches_the_caller(simulator, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usual(names=["icarus"])
 def test_simulations_at_once_do_not_meet(simulator):
     model = build_model(FaultyStage, simulator)
     settings = {"fault": 0, "idle": 0.3, "stall": 0.3, "words": 500}
@@ -318,6 +325,7 @@ def test_runs_without_a_path(monkeypatch):
 
 
 @pytest.mark.slow  # compiles the simulator's library for makefiles that no other test has
+@pytest.mark.usual(names=["icarus"])
 def test_everything_may_lie_in_folders_with_blanks(simulator, monkeypatch, tmp_path):
     folder = tmp_path / "a folder"
     folder.mkdir()
@@ -355,6 +363,7 @@ def test_unknown_simulator_is_one_clear_line():
 
 
 @pytest.mark.slow
+@pytest.mark.usual(names=["icarus"])
 def test_a_bench_that_runs_for_ever_is_ended_by_cycles(simulator, monkeypatch):
     monkeypatch.setenv("EIGHTFOLD_LIMIT_CYCLES", "200")
     with pytest.raises(
@@ -365,6 +374,7 @@ def test_a_bench_that_runs_for_ever_is_ended_by_cycles(simulator, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usual(names=["icarus"])
 def test_a_bench_in_which_time_stands_still_is_ended_by_cpu_time(simulator, monkeypatch):
     monkeypatch.setenv("EIGHTFOLD_LIMIT_SECONDS", "2")
     with pytest.raises(BenchFailed, match="stage_bench on .*, seed 7: .* after 2 s of CPU time"):

@@ -48,6 +48,7 @@ def invert(simulator, monkeypatch, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("seed", "stall"), [(0, 0.0), (1, 0.5), (2, {"w": 0.9, "r": 0.5})])
+@pytest.mark.usual("seed")
 def test_returns_what_each_run_left(invert, seed, stall):
     values = np.random.default_rng(seed).integers(0, 256, (3, PORT), dtype=np.uint8)
     runs = [Run(inputs={0: value, 60: b"input"}) for value in values]
@@ -81,6 +82,7 @@ def test_runs_may_have_models_of_their_own(invert):
         ({"write_error": ("arena", PORT, 2 * PORT)}, ErrorCode.AXI_WRITE),
     ],
 )
+@pytest.mark.usual("code")
 def test_answers_errors_and_goes_on_after_a_soft_reset(invert, error, code):
     first, second = invert(runs=[Run(**error), Run()]).runs
     assert (first.done, first.error, first.engine, first.index) == (False, code, 0, INDEX)
@@ -99,6 +101,7 @@ def test_answers_errors_and_goes_on_after_a_soft_reset(invert, error, code):
         (Fault.KEEPS_ERROR, "after a soft reset: {'code': 4"),
     ],
 )
+@pytest.mark.usual("fault")
 def test_reports_a_fault(invert, fault, message):
     error = ("arena", 0, 1) if fault is Fault.KEEPS_ERROR else None
     run = Run(registers={"COMMAND_LENGTH": fault.value}, read_error=error)
@@ -116,6 +119,7 @@ def test_reports_a_fault(invert, fault, message):
         (Fault.HIDES_ERROR, (0, 0, 1)),
     ],
 )
+@pytest.mark.usual("fault")
 def test_tells_what_memory_answered_without_a_word(invert, fault, found):
     error = ("arena", 0, 1) if fault is Fault.HIDES_ERROR else None
     run = Run(
@@ -128,6 +132,7 @@ def test_tells_what_memory_answered_without_a_word(invert, fault, found):
     assert (result.reads_outside, result.unanswered, result.bus_errors) == found
 
 
+@pytest.mark.usual(names=["verilator"])
 def test_resets_a_run_whose_patience_is_over(invert):
     hangs = Run(registers={"COMMAND_LENGTH": Fault.HANGS.value}, patience=200)
     first, second = invert([hangs, Run(patience=200)]).runs
@@ -135,6 +140,7 @@ def test_resets_a_run_whose_patience_is_over(invert):
 
 
 @pytest.mark.slow
+@pytest.mark.usual(names=["icarus"])
 def test_a_run_has_stalls_of_its_own(invert):
     """They depend on nothing but the run, so that it can be repeated alone."""
     stalled = {"stall": 0.7, "timing": MemoryTiming(latency=30)}
@@ -156,6 +162,7 @@ def test_writes_registers_while_it_runs(invert):
 @pytest.mark.icarus
 @pytest.mark.parametrize("simulator", ["icarus"])
 @pytest.mark.parametrize("name", WRONG_ATTRIBUTES)
+@pytest.mark.usual(count=4)
 def test_reports_an_attribute_that_is_not_the_promised_one(invert, name):
     with pytest.raises(BenchFailed, match="1 violations of AXI"):
         invert([Run(registers={"COMMAND_LENGTH": WRONG_ATTRIBUTES[name]})])

@@ -13,6 +13,7 @@ CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2, scratchpad=
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("row", Row)
+@pytest.mark.usual(count=7)
 def test_a_row_never_writes_what_it_still_reads(row, seed):
     rng = np.random.default_rng(seed)
     for _ in range(100):

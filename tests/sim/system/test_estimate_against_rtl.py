@@ -99,6 +99,7 @@ def test_agrees_on_a_random_network(seed: int) -> None:
     [pytest.param(name, marks=() if name == "small" else pytest.mark.long) for name in PRESETS],
 )
 @pytest.mark.parametrize("name", one_in(2, NETWORKS))
+@pytest.mark.usual(names=["kws"])
 def test_agrees_on_an_mlperf_tiny_network(name: str, preset: str) -> None:
     expect_the_rtls_cycles(load_model(mlperf_tiny(name)), preset)
 

@@ -175,6 +175,7 @@ ICARUS = [pytest.mark.icarus, pytest.mark.long]  # some thousand cycles a second
     ("simulator", "stall"),
     [("verilator", 0.0), ("verilator", 0.4), pytest.param("icarus", 0.4, marks=ICARUS)],
 )
+@pytest.mark.usual(names=["verilator-0.4"])
 def test_faults(simulator, stall):
     """All cases, each with a good run after it, in one simulation."""
     runs = []
@@ -208,6 +209,7 @@ def test_faults(simulator, stall):
     ("simulator", "seed", "stall"),
     [("verilator", 0, 0.0), ("verilator", 1, 0.4), pytest.param("icarus", 1, 0.4, marks=ICARUS)],
 )
+@pytest.mark.usual(names=["verilator-1"])
 def test_soft_reset_at_any_time(simulator, seed, stall):
     rng = np.random.default_rng(seed)
     # All of a run's first cycles, and some later ones; few on Icarus.

@@ -39,6 +39,7 @@ def simulate(program: GatherProgram, preset: str, simulator: Simulator, **option
 
 
 @pytest.mark.parametrize(("seed", "stall"), [(0, 0.0), (1, 0.4)])
+@pytest.mark.usual(names=["verilator"])
 def test_takes_what_numpy_takes(simulator, seed, stall):
     rng = np.random.default_rng(seed)
     program = new_program(TWINS["nano"])

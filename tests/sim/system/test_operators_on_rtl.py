@@ -12,18 +12,20 @@ import pytest
 from eightfold.campaign.records import Unit
 from eightfold.cases.operators import OPERATORS
 from eightfold.compiler import HARDWARE
+from eightfold.sim.simulator.toolchain import Simulator
 from lab.coverage.bins import POINTS
 from lab.suites.operators import Part, parts, simulate_parts
-from tests.support.campaign.units import expect_passed, unit_parameters, units_of
+from tests.support.campaign.units import units_of
 from tests.support.hardware.twins import TWINS
 
-ON_ICARUS = 2
-"""Models of an operator on Icarus."""
+MODELS = 2
+"""Models of an operator."""
 
 GROUP = 8
-"""Operators of one run on Icarus, which takes seconds to load the accelerator."""
+"""Operators of one run: seconds pass before it begins."""
 
 NAMES = sorted(HARDWARE)
+GROUPS = [NAMES[start : start + GROUP] for start in range(0, len(NAMES), GROUP)]
 
 
 def test_every_operator_runs_and_has_bins() -> None:
@@ -31,43 +33,26 @@ def test_every_operator_runs_and_has_bins() -> None:
     assert set(POINTS) == HARDWARE
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "unit", unit_parameters("operators", TWINS["small"], "small", backend="verilator", cases=8)
-)
-def test_equals_golden_on_small(unit: Unit) -> None:
-    expect_passed(unit)
-
-
-def on_icarus(operator: str) -> Unit:
-    """Return the unit that draws models of an operator for Icarus."""
-    (unit,) = units_of("operators", backend="icarus", config="nano", operators=operator)
+def unit_of(operator: str, simulator: Simulator) -> Unit:
+    """Return the unit that draws models of an operator for a simulator."""
+    config = {"icarus": "nano", "verilator": "small"}[simulator]
+    (unit,) = units_of("operators", TWINS[config], config, backend=simulator, operators=operator)
     return unit
 
 
-def small_models(operator: str) -> Iterator[Part]:
-    """Yield models of an operator that Icarus simulates in seconds."""
-    unit = on_icarus(operator)
+def models(unit: Unit) -> Iterator[Part]:
+    """Yield models of an operator, for Icarus such that it simulates in seconds."""
     for seed in count():
         yield from parts(replace(unit, first=seed))[0]
 
 
-def groups() -> list:
-    """Return the operators, `GROUP` at a time; Icarus has a few of them, and all if long."""
-    found = [NAMES[start : start + GROUP] for start in range(0, len(NAMES), GROUP)]
-    return [
-        pytest.param(
-            each, id=f"{each[0]}..{each[-1]}", marks=[pytest.mark.long] if number % 12 else []
-        )
-        for number, each in enumerate(found)
-    ]
-
-
 @pytest.mark.slow
-@pytest.mark.icarus
-@pytest.mark.parametrize("operators", groups())
-def test_equals_golden_on_icarus(operators: list[str]) -> None:
-    models = [part for name in operators for part in islice(small_models(name), ON_ICARUS)]
-    cases, _ = simulate_parts(on_icarus(operators[0]), models)
+@pytest.mark.parametrize("operators", GROUPS, ids=lambda each: f"{each[0]}..{each[-1]}")
+@pytest.mark.usual(names=["verilator", "icarus-ABS"])
+def test_equals_golden(operators: list[str], simulator: Simulator) -> None:
+    units = [unit_of(name, simulator) for name in operators]
+    cases, _ = simulate_parts(
+        units[0], [part for each in units for part in islice(models(each), MODELS)]
+    )
     wrong = [f"{case.operator}, seed {case.seed}: {case.message}" for case in cases if case.message]
     assert not wrong

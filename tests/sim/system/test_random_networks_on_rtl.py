@@ -26,5 +26,6 @@ def test_equals_golden(unit: Unit) -> None:
 @pytest.mark.slow
 @pytest.mark.icarus
 @pytest.mark.parametrize("unit", ON_ICARUS)
+@pytest.mark.usual(names=["1..1"])
 def test_equals_golden_on_icarus(unit: Unit) -> None:
     expect_passed(unit)

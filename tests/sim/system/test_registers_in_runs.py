@@ -63,6 +63,7 @@ def rewrite(design, simulator, folder: Path, seed: int, stall: float) -> None:
     ("seed", "stall"),
     one_in(3, [(0, 0.3), (1, 0.0), (2, 0.7)]),
 )
+@pytest.mark.usual(names=["icarus"])
 def test_a_run_has_the_values_of_its_doorbell(simulator, tmp_path, seed, stall):
     rewrite(Unit("accelerator", CONFIG), simulator, tmp_path, seed, stall)
 

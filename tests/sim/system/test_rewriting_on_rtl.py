@@ -22,6 +22,7 @@ MODELS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", one_in(3, MODELS))
+@pytest.mark.usual(names=["redundant"])
 def test_a_rewritten_network_equals_litert(name: str) -> None:
     model = MODELS[name]
     graph = load_model(model)

@@ -56,6 +56,7 @@ MEMORIES = [
 
 
 @pytest.mark.parametrize(("seed", "latency", "stall"), one_in(2, MEMORIES))
+@pytest.mark.usual(count=3)
 def test_matches_the_machine_model_on_verilator(seed, latency, stall):
     run("verilator", seed, timing=MemoryTiming(latency=latency), stall=stall)
 
@@ -64,17 +65,20 @@ def test_matches_the_machine_model_on_verilator(seed, latency, stall):
 @pytest.mark.parametrize(
     ("seed", "latency", "stall"), one_in(2, [MEMORIES[4], MEMORIES[0], MEMORIES[5]])
 )
+@pytest.mark.usual(names=["stall2"])
 def test_matches_the_machine_model_on_icarus(seed, latency, stall):
     run("icarus", seed, timing=MemoryTiming(latency=latency), stall=stall)
 
 
 @pytest.mark.parametrize(("seed", "stall"), one_in(3, [(21, 0.3), (20, 0.0), (22, 0.7)]))
+@pytest.mark.usual(names=["verilator"])
 def test_runs_between_independent_bus_models(simulator, seed, stall):
     run(simulator, seed, count=2, stall=stall, memory="cocotbext")
 
 
 @pytest.mark.icarus
 @pytest.mark.parametrize(("seed", "stall"), [(30, 0.0), (31, 0.5)])
+@pytest.mark.usual(names=["0.5"])
 def test_takes_the_same_cycles_on_both_simulators(seed, stall):
     first, second = (run(name, seed, stall=stall) for name in ("verilator", "icarus"))
     for one, other in zip(first, second, strict=True):

@@ -11,7 +11,7 @@ from eightfold.target.config import PRESETS
 from tests.support.hardware.twins import TWINS
 
 
-@pytest.mark.slow
+@pytest.mark.long  # tests/hw/array compares the styles' sums and latencies
 def test_rows_and_infer_leave_the_same_in_the_same_cycles() -> None:
     model, inputs = random_network(network_rng(0), operators=HARDWARE, lengths=(24, 25))
     graph = load_model(model)

@@ -75,6 +75,8 @@ TWO_OPERANDS = ("ADD", "LESS", "MAXIMUM", "MUL", "SUB")
 
 
 @pytest.mark.parametrize(("operator", "mistake"), NATURAL)
+@pytest.mark.usual(count=12)
+@pytest.mark.slow
 def test_a_natural_mistake_is_named(operator: str, mistake: str) -> None:
     found = finding(operator, mistake, count=8 if parted(operator)[0] in TWO_OPERANDS else 40)
     assert not found.right
@@ -88,6 +90,7 @@ def test_a_natural_mistake_is_named(operator: str, mistake: str) -> None:
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.slow
 def test_a_right_runtime_conforms(operator: str) -> None:
     cases = list(operator_cases(operator, TFLITE))
     found = judge_models(operator, cases, answers(broken(operator), cases), TFLITE)
@@ -197,6 +200,7 @@ def test_illegal_models_are_to_be_refused() -> None:
     assert "Illegal models that were not refused: SIGSEGV; to be refused:" in text
 
 
+@pytest.mark.slow
 def test_the_guilty_operator_of_networks_is_found_and_its_mistake_named() -> None:
     cases = list(network_cases(TFLITE, "standard", count=60))
     kind = broken("CONV_2D", "relu_always")

@@ -58,6 +58,7 @@ def test_a_product_rounded_once_by_hand() -> None:
     assert (found.made, found.operators, found.inferences) == (1, 1, INFERENCES)
 
 
+@pytest.mark.slow
 def test_accuracy_and_outputs_of_labelled_images() -> None:
     network = Network.load(DIGITS)
     none = network.impact({})

@@ -55,6 +55,8 @@ def found(name: str, operator: str, seed: int, count: int = 100) -> ClaimFinding
         pytest.param("xnnpack", "SUB", "xnnpack_form", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.usual("name", count=2)
+@pytest.mark.slow
 def test_what_a_runtime_computes_has_a_name(name: str, operator: str, mistake: str) -> None:
     finding = found(name, operator, seed=0)
     assert finding.mistakes[0] == mistake, finding.lines("standard")
@@ -69,6 +71,7 @@ def test_models_that_crash_have_it_in_common_that_there_is_no_bias() -> None:
 
 
 @pytest.mark.tflm
+@pytest.mark.slow
 def test_the_table_says_what_was_found() -> None:
     reference, micro = COLUMNS[0], COLUMNS[-1]
     entries = findings(reference, "smoke", ["SUM", "TANH"])

@@ -52,6 +52,7 @@ def shown(ended: Folder) -> Element:
     return page(ended)
 
 
+@pytest.mark.slow
 def test_verdict_first(shown: Element) -> None:
     (verdict,) = shown.all("p", "verdict")
     assert verdict.text.startswith("failed 850 of 900 cases of 3 operators in 3 columns have run")
@@ -244,6 +245,7 @@ def test_in_a_browser(ended: Folder, browser: Browser, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.usual
 def test_the_page_is_no_wider_than_the_window(
     ended: Folder, browser: Browser, width: int, tmp_path: Path
 ) -> None:

@@ -65,6 +65,7 @@ def test_every_tensor_is_delivered(height: int, words: str) -> None:
     ("keep", "words"),
     one_in(3, ((keep, words) for words in CHOICES for keep in (False, True))),
 )
+@pytest.mark.slow
 def test_several_images_one_after_the_other(keep: bool, words: str) -> None:
     graph = load_model(block_model(images=3))
     forced = Forced(2, words, outside=True)
@@ -75,6 +76,7 @@ def test_several_images_one_after_the_other(keep: bool, words: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("config", TIGHT)
+@pytest.mark.usual(count=6)
 def test_a_random_network_in_random_strips_equals_golden(config: str, seed: int) -> None:
     model, inputs = random_network(network_rng(seed), operators=HARDWARE)
     strategy = AtRandom(1, random=Random(seed))
@@ -142,7 +144,7 @@ def test_nothing_outside_has_no_way() -> None:
     compile_network(load_model(block_model()), PRESETS["base"], cascades=strategy)
 
 
-@pytest.mark.slow
+@pytest.mark.long  # strips have fewer cycles in the choice by costs below too
 def test_a_network_larger_than_the_scratchpad_has_fewer_cycles() -> None:
     graph = load_model(mobilenet_model(0.35, 64))
     layers, strips = (
@@ -163,7 +165,7 @@ def test_a_network_larger_than_the_scratchpad_has_fewer_cycles() -> None:
     np.testing.assert_array_equal(again.words, compiled.words)
 
 
-@pytest.mark.slow
+@pytest.mark.long  # test_memories.py has a smaller network with cascades
 def test_the_choice_follows_the_memory() -> None:
     graph = load_model(mobilenet_model(0.35, 64))
     config = PRESETS["small"].replace(scratchpad=16384)

@@ -144,6 +144,7 @@ def told() -> str:
 
 
 @pytest.mark.parametrize("name", ["gcc", "clang"])
+@pytest.mark.slow
 def test_it_tells_every_end_of_a_run_by_name(name: str, written: Path) -> None:
     assert story(name, written) == told()
 
@@ -190,7 +191,7 @@ SHOWN = {"digits": [0, 1, 2, 0, 1, 0, 1, 2, 0], "wake": [0, 1, 0, 1, 0, 1]}
 """Which inputs' outputs the scenarios print, in order."""
 
 
-@pytest.mark.slow
+@pytest.mark.long  # the scenarios run on a model of the registers above
 def test_the_rtl_under_the_driver_equals_golden(
     written: Path, outputs: dict[str, list[np.ndarray]]
 ) -> None:

@@ -26,6 +26,7 @@ FOUND = (
 
 
 @pytest.mark.parametrize("seeds", [(), range(100), range(1000, 1100)], ids=str)
+@pytest.mark.slow
 def test_nothing_stumbles_over_a_mutant(seeds: Sequence[int]) -> None:
     rewritten = 0
     for mutant in map(random_mutant, seeds) if seeds else FOUND:

@@ -80,6 +80,7 @@ def test_aborting_kernel_is_reported_and_the_next_run_works() -> None:
     ],
     ids=["output scale", "shape", "dtype", "tensor index", "bytes", "empty"],
 )
+@pytest.mark.usual(count=3)
 def test_rejects_and_then_runs(model: bytes, inputs: dict[int, np.ndarray], message: str) -> None:
     with Oracle() as oracle:
         for _ in range(2):
@@ -144,6 +145,7 @@ def test_tflite_micro_keeps_every_tensor_of_a_network() -> None:
     ],
     ids=["operator", "output scale", "shape", "dtype", "tensor index", "empty"],
 )
+@pytest.mark.usual(count=3)
 def test_tflite_micro_rejects_in_one_line_and_then_runs(
     model: bytes, inputs: dict[int, np.ndarray], message: str
 ) -> None:

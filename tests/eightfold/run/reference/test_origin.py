@@ -82,6 +82,7 @@ def test_of_two_packages_the_one_whose_files_lie_there_is_named(beside: Path, la
     assert loaded() == " ".join(packages[last][:2])
 
 
+@pytest.mark.slow
 def test_files_that_no_package_brought_as_they_are_have_their_hash(beside: Path) -> None:
     install(beside, "ai-edge-litert", "2.3.0", FAKE)
     (beside / "ai_edge_litert" / "interpreter.py").write_text("Interpreter = None\n")

@@ -113,6 +113,7 @@ def test_a_package_that_is_missing_is_named(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.usual(names=["dark"])
 def test_the_browser_shows_light_and_dark(browser: Browser, tmp_path: Path, dark: bool) -> None:
     path = tmp_path / "page.html"
     path.write_text(page(NASTY))

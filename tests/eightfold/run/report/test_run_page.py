@@ -55,6 +55,7 @@ def page(result: RunResult) -> str:
     return run_page(result)
 
 
+@pytest.mark.slow
 def test_the_verdict_is_that_of_the_command_line(result: RunResult, page: str) -> None:
     shown = re.search(r'<p class="verdict (\w+)">(.*?)</p>', page)
     assert shown
@@ -94,6 +95,7 @@ def test_what_was_not_compared_has_no_columns_of_a_comparison() -> None:
 
 
 @pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.slow
 def test_frames_are_shown_and_judged_all_together(wrong: bool) -> None:
     with Session() as session:
         last = session.run_frames(MODEL, 3, seed=5, compare=True, record=True)[-1]
@@ -242,6 +244,7 @@ def model_of(bias: int) -> bytes:
     return small_model(bias=bias)
 
 
+@pytest.mark.slow
 def test_what_is_left_to_golden_says_why(result: RunResult) -> None:
     changed = simulated()
     changed.operators[3].where, changed.operators[3].reason = "golden", "its <zero> is too large"
@@ -313,6 +316,7 @@ def test_what_a_page_needs_is_named_before_the_run(
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [400, 1600])
 @pytest.mark.parametrize("make", [golden, simulated])
+@pytest.mark.usual("make")
 def test_the_browser_shows_it_without_complaint(
     browser: Browser, tmp_path: Path, make, width: int
 ) -> None:
