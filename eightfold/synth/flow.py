@@ -15,11 +15,8 @@ from eightfold.synth.device import Device
 from eightfold.synth.place_and_route import PlaceAndRoute, place_and_route
 from eightfold.synth.report import SynthesisResult, Timing
 from eightfold.synth.rewrite import register_ports, rewrite
-from eightfold.synth.tools import Stage, digest_of, kept, run_tool, tool_version
+from eightfold.synth.tools import Stage, digest_of, find_tool, kept, own_steps, run_tool
 from eightfold.target.config import AcceleratorConfig
-
-_STEPS = ("absorb", "area", "carry", "netlist", "rewrite")
-"""Modules that netlist and figures depend on between the tools."""
 
 
 def run_synthesis(
@@ -75,7 +72,7 @@ def run_synthesis(
     routed = bool(device.nextpnr)
     if routed:
         _check_route(device, speed, seeds)
-    tools = [tool_version("yosys"), *([tool_version("nextpnr_ecp5")] if routed else [])]
+    tools = [find_tool(name).version for name in ("yosys", *(["nextpnr_ecp5"] if routed else []))]
     if verilog is None:
         stage("Verilog")
         verilog = unit_verilog(unit, config)
@@ -83,7 +80,7 @@ def run_synthesis(
     folder = out / family / config_name / unit
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        netlist_key = digest_of(digest, device.yosys, tools[0], *_own_steps())
+        netlist_key = digest_of(digest, device.yosys, tools[0], *own_steps())
         area = kept(
             folder / "area.json",
             netlist_key,
@@ -138,11 +135,6 @@ def _route(jobs: Sequence[PlaceAndRoute], key: str, stage: Stage) -> dict[int, T
     return timing
 
 
-def _own_steps() -> list[str]:
-    """Return the source of the steps between the tools, as part of the keys."""
-    return [Path(__file__).with_name(f"{step}.py").read_text(encoding="utf-8") for step in _STEPS]
-
-
 def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dict[str, Any]:
     stage("synthesis")
     (folder / "unit.v").write_text(verilog, encoding="utf-8")
@@ -152,7 +144,8 @@ def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dic
     )
     begin = time.monotonic()
     # Quiet, and a log file: Yosys's own output through a pipe gets lost after its call of ABC.
-    warnings = run_tool("yosys", ["-q", "-p", script], folder=folder, log="yosys.log", stage=stage)
+    options = ["-q", "-p", script]
+    warnings = run_tool(find_tool("yosys"), options, folder=folder, log="yosys.log", stage=stage)
     seconds = time.monotonic() - begin
     netlist = json.loads((folder / "synthesized.json").read_text(encoding="utf-8"))
     if device.nextpnr:

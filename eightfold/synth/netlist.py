@@ -15,8 +15,8 @@ def top_module(netlist: dict[str, Any]) -> dict[str, Any]:
 
 
 def clock_of(top: dict[str, Any], clock: str) -> int:
-    """Return the net of the clock port."""
-    [net] = top["ports"][clock]["bits"]
+    """Return the net of a clock: of a port, or of what makes it within."""
+    [net] = top["netnames"][clock]["bits"]
     return net
 
 

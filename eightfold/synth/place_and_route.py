@@ -20,7 +20,7 @@ from eightfold.synth.area import area_of
 from eightfold.synth.device import Device
 from eightfold.synth.netlist import top_module
 from eightfold.synth.report import Timing, timing_of
-from eightfold.synth.tools import Stage, digest_of, kept, run_tool
+from eightfold.synth.tools import Stage, digest_of, find_tool, kept, run_tool
 
 
 @dataclass(frozen=True)
@@ -142,9 +142,8 @@ def _nextpnr(run: PlaceAndRoute, options: Sequence[str], log: str, stage: Stage)
     # Both calls read it, and another call's options may have changed it since the first.
     (run.folder / "clock.lpf").write_text(run.device.constraints, encoding="utf-8")
     begin = time.monotonic()
-    warnings = run_tool(
-        "nextpnr_ecp5", options, folder=run.folder, log=f"{run.name}.{log}", stage=stage
-    )
+    nextpnr = find_tool("nextpnr_ecp5")
+    warnings = run_tool(nextpnr, options, folder=run.folder, log=f"{run.name}.{log}", stage=stage)
     return {"seconds": time.monotonic() - begin, "warnings": warnings}
 
 

@@ -19,7 +19,7 @@ RULES: Mapping[str, Callable[[dict[str, Any], str], object]] = {
     "carry": lambda netlist, clock: free_carry_chains(netlist),
     "unread": lambda netlist, clock: drop_unread_carries(netlist),
 }
-"""Each rewrites a netlist of ECP5 cells in place; the text is the name of its clock port."""
+"""Each rewrites a netlist of ECP5 cells in place; the text is the name of its clock's net."""
 
 
 def rewrite(netlist: dict[str, Any], clock: str) -> None:

