@@ -151,18 +151,35 @@ class SerialBus:
 
 
 class Board(NamedTuple):
-    """What a board says of itself: clock in Hz, bytes of memory, CONFIGURATION_0 and _1."""
+    """What a board says of itself.
+
+    Attributes
+    ----------
+    clock, memory
+        In Hz, and bytes.
+    configuration
+        CONFIGURATION_0 and _1.
+    steps
+        Addresses, values, and clock cycles to wait behind each: what makes memory ready.
+    """
 
     bus: Bus
     clock: int
     memory: int
     configuration: tuple[int, int]
+    steps: tuple[tuple[int, int, int], ...] = ()
 
     @property
     def config(self) -> str:
         """The preset that it has, ``custom`` if it is none."""
         known = {isa.configuration_words(config): name for name, config in PRESETS.items()}
         return known.get(self.configuration, "custom")
+
+    def make_ready(self) -> None:
+        """Make memory ready, as it is not behind a reset; what is in it is lost."""
+        for address, value, cycles in self.steps:
+            self.bus.write(address, [value])
+            time.sleep(cycles / self.clock)
 
 
 def find_board(bus: Bus) -> Board:
@@ -177,16 +194,16 @@ def find_board(bus: Bus) -> Board:
     if magic != MAGIC:
         raise InputError(f"the board is none of Eightfold's: 0x{DESCRIPTION:08x} has {magic:08x}")
     words = bus.read(DESCRIPTION + 16, 3 * count)
-    for address, value, cycles in zip(words[::3], words[1::3], words[2::3], strict=True):
-        bus.write(address, [value])
-        time.sleep(cycles / clock)
     found, version, *configuration = bus.read(REGISTERS, 4)
     if (found, version) != (isa.IDENTIFICATION, VERSION):
         raise InputError(
             f"the accelerator's ID is {found:08x} and its version {version}, not "
             f"{isa.IDENTIFICATION:08x} and {VERSION}: load a bitstream of this version"
         )
-    return Board(bus, clock, memory, (configuration[0], configuration[1]))
+    steps = tuple(zip(words[::3], words[1::3], words[2::3], strict=True))
+    board = Board(bus, clock, memory, (configuration[0], configuration[1]), steps)
+    board.make_ready()
+    return board
 
 
 @contextmanager
@@ -230,8 +247,6 @@ class Loaded:
             raise InputError(f"the network takes {needed:,} bytes, the board has {board.memory:,}")
         self.write("CONTROL", 2)  # ends what a host before may have left, and an error
         self._settle()
-        self._write(MAIN_RAM, commands)
-        self._write(model, compiled.model)
         self._values = {
             "COMMAND_ADDRESS": MAIN_RAM,
             "COMMAND_LENGTH": len(commands),
@@ -241,8 +256,12 @@ class Loaded:
             "ARENA_SIZE": compiled.arena,
             "TIMEOUT": 100_000,
         }
+        # A reset from here on changes them, which `run` sees; memory may not be ready behind it.
         for name, value in self._values.items():
             self.write(name, value)
+        board.make_ready()
+        self._write(MAIN_RAM, commands)
+        self._write(model, compiled.model)
 
     def run(self, inputs: Mapping[int, np.ndarray], sizes: Mapping[int, int]) -> Result:
         """Write inputs by tensor, run, and return outputs; ``sizes`` are their bytes by tensor.

@@ -1,11 +1,10 @@
 """A SoC of LiteX in Verilator, its UART's pins at a pseudo-terminal."""
 
-import re
 import subprocess
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from litedram import modules
 from litedram.phy.model import SDRAMPHYModel
@@ -14,7 +13,7 @@ from litex.build.io import CRG
 from litex.soc.integration.soc_core import SoCCore
 
 from eightfold.boards.host import Board, open_board
-from eightfold.boards.soc import BlockRam, Dram, HostedSoC, Memory
+from eightfold.boards.soc import BlockRam, Dram, HostedSoC, Memory, elaborate, without_date
 from eightfold.common.errors import InputError
 from eightfold.sim.simulator.cache import cached, content_key
 from eightfold.sim.simulator.toolchain import (
@@ -34,10 +33,9 @@ CLOCK = 100_000_000
 
 _PINS = [
     ("clk", 0, Pins("clk")),
+    ("rst", 0, Pins("rst")),
     ("serial", 0, Subsignal("tx", Pins("tx")), Subsignal("rx", Pins("rx"))),
 ]
-
-_DATE = re.compile(r"^//.*(Date|Auto-Generated).*$", re.M)
 
 
 class _Rows:
@@ -75,7 +73,7 @@ def memory(name: str, size: int = 1 << 17, clk_freq: int = CLOCK) -> Memory:
 
 
 class SimulationPlatform(GenericPlatform):
-    """Pins ``clk``, ``serial.tx`` and ``serial.rx``; no vendor."""
+    """Pins ``clk``, ``rst``, ``serial.tx`` and ``serial.rx``; no vendor."""
 
     def __init__(self) -> None:
         super().__init__("simulation", _PINS, name="soc")
@@ -83,38 +81,52 @@ class SimulationPlatform(GenericPlatform):
 
     @property
     def crg(self) -> CRG:
-        """The clock domain ``sys``, with a reset in its first cycle."""
-        return CRG(self.request("clk"))
+        """The clock domain ``sys``, with a reset in its first cycle, and by ``rst``."""
+        rst: Any = self.request("rst")
+        return CRG(self.request("clk"), rst)
 
 
-def hosted(name: str, verilog: Path, clk_freq: int = CLOCK) -> HostedSoC:
+def hosted(
+    name: str, verilog: Path, clk_freq: int = CLOCK, baud: int = CLOCK // BIT, size: int = 1 << 17
+) -> HostedSoC:
     """Return a finalized simulated SoC without a processor, with one of `MEMORIES`."""
 
     def make() -> HostedSoC:
         platform = SimulationPlatform()
-        place = memory(name, clk_freq=clk_freq)
-        soc = HostedSoC(platform, platform.crg, clk_freq, place, verilog, clk_freq // BIT)
+        place = memory(name, size, clk_freq=clk_freq)
+        soc = HostedSoC(platform, platform.crg, clk_freq, place, verilog, baud)
         soc.finalize()
         return soc
 
-    # Migen calls signals after the variables of everybody up the stack. A thread has a stack of
-    # its own: whoever asks for a SoC gets the same Verilog, and its build is found again.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(make).result()
+    return elaborate(make)
 
 
 @contextmanager
-def simulate(soc: SoCCore, bit: int = BIT) -> Iterator[str]:
+def simulate(
+    soc: SoCCore, bit: float = BIT, on_start: Callable[[int], None] = lambda process: None
+) -> Iterator[str]:
     """Run a SoC on a `SimulationPlatform` as long as the context is open.
 
-    Yields the pseudo-terminal at its UART's pins.
+    Yields the pseudo-terminal at its UART's pins. ``on_start`` gets the process, which a signal
+    SIGUSR1 has reset the SoC.
 
     Raises
     ------
     InputError
         If Verilator is missing, or fails.
     """
-    folder = build(soc)
+    with run_bench(sources(soc), bit, on_start) as port:
+        yield port
+
+
+@contextmanager
+def run_bench(
+    texts: Mapping[str, str],
+    bit: float = BIT,
+    on_start: Callable[[int], None] = lambda process: None,
+) -> Iterator[str]:
+    """As `simulate`, of files by name: Verilog with a top module ``soc``, contents of memories."""
+    folder = build(texts)
     with subprocess.Popen(
         [folder / "Vsoc", str(bit)],
         cwd=folder,
@@ -123,18 +135,24 @@ def simulate(soc: SoCCore, bit: int = BIT) -> Iterator[str]:
         text=True,
     ) as process:
         assert process.stdout is not None
+        on_start(process.pid)
         yield process.stdout.readline().strip()
 
 
-def build(soc: SoCCore) -> Path:
-    """Return a folder with the program ``Vsoc`` of a SoC, and its memories' contents."""
-    check_simulator("verilator")
+def sources(soc: SoCCore) -> dict[str, str]:
+    """Return the files of a SoC: its Verilog, that of its modules, and its memories' contents."""
     soc.finalize()
     output = soc.platform.get_verilog(soc, name="soc")
-    texts = {"soc.v": _DATE.sub("", output.main_source), **output.data_files}
+    texts = {"soc.v": without_date(output.main_source), **output.data_files}
     for path, *_ in soc.platform.sources:
         texts[Path(path).name] = Path(path).read_text("utf-8")
-    texts[BENCH.name] = BENCH.read_text("utf-8")
+    return texts
+
+
+def build(files: Mapping[str, str]) -> Path:
+    """Return a folder with the program ``Vsoc`` of what `run_bench` gets."""
+    check_simulator("verilator")
+    texts = {**files, BENCH.name: BENCH.read_text("utf-8")}
 
     def make(folder: Path) -> None:
         for name, text in texts.items():

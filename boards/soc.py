@@ -3,8 +3,10 @@
 # pyright: reportOperatorIssue=false
 
 import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from litedram.init import get_sdram_phy_init_sequence
 from litedram.modules import SDRAMModule
@@ -19,6 +21,27 @@ _DESCRIPTION_BYTES = 1024
 
 _BITS = {"SEL": 1, "CKE": 2, "ODT": 4, "RESET_N": 8, "CS": 1, "WE": 2, "CAS": 4, "RAS": 8}
 """Of LiteDRAM's registers dfii_control, then dfii_pi0_command."""
+
+
+_DATE = re.compile(r"^//.*(Date|Auto-Generated).*$", re.M)
+
+
+T = TypeVar("T")
+
+
+def elaborate(make: Callable[[], T]) -> T:
+    """Return what ``make`` returns, whose signals are called the same whoever calls this.
+
+    Migen calls signals after the variables of everybody up the stack. A thread has a stack of its
+    own: so the same SoC is the same Verilog, and what was made of it is found again.
+    """
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(make).result()
+
+
+def without_date(verilog: str) -> str:
+    """Return Verilog of LiteX without the lines that say when it was written."""
+    return _DATE.sub("", verilog)
 
 
 class BlockRam(NamedTuple):

@@ -75,6 +75,8 @@ def commands(context: click.Context) -> None:
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
 @click.option(
     "--frames",
+    "--count",
+    "frames",
     type=click.IntRange(1, 100_000),
     metavar="N",
     help="Run N inferences one after another, each from the state that the one before has left; "

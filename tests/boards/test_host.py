@@ -3,23 +3,28 @@
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 import tty
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 pytest.importorskip("litedram", reason="LiteX is not installed: pip install 'eightfold[board]'")
 
+from eightfold.boards.frames import DONE, END, READ, decode, encode
 from eightfold.boards.host import Loaded, find_board
 from eightfold.boards.places import DESCRIPTION, MAGIC, MAIN_RAM, REGISTERS
 from eightfold.boards.simulation import BIT, CLOCK, hosted, simulate
 from eightfold.common.errors import HardwareError, InputError
+from eightfold.common.line import BAUD
 from eightfold.compiler import compile_network
 from eightfold.isa import VERSION
 from eightfold.isa.registers import IDENTIFICATION, configuration_words
@@ -28,6 +33,8 @@ from eightfold.operators import load_int8
 from eightfold.sim.simulator.runner import Unit
 from eightfold.target.config import PRESETS
 from examples.digits.network import MODEL_FILE
+from tests.support.models.beside import models
+from tests.support.models.streaming import streaming
 
 OFFSETS = {register.name: REGISTERS + register.offset for register in ALL}
 GRAPH = load_int8(MODEL_FILE.read_bytes())
@@ -55,7 +62,8 @@ class Memory:
 
 def test_a_board_is_found_and_its_memory_made_ready() -> None:
     bus = Memory()
-    assert find_board(bus)[1:] == (50_000_000, 1 << 20, configuration_words(CONFIG))
+    steps = ((MAIN_RAM + 64, 5, 0),)
+    assert find_board(bus)[1:] == (50_000_000, 1 << 20, configuration_words(CONFIG), steps)
     assert bus.words[MAIN_RAM + 64] == 5
 
 
@@ -182,6 +190,58 @@ def noise(rng: np.random.Generator, rate: float) -> Callable[[bytes], bytes]:
     return change
 
 
+@contextmanager
+def answered(memory: Memory) -> Iterator[str]:
+    """Yield a pseudo-terminal behind which a board of Python answers."""
+    heard = bytearray()
+    board, slave = pty.openpty()
+    tty.setraw(slave)
+
+    def answer() -> None:
+        with suppress(OSError):
+            while came := os.read(board, 4096):
+                heard.extend(came)
+                *frames, rest = bytes(heard).split(bytes([END]))
+                heard[:] = rest
+                for operation, words, sequence, address, data in filter(None, map(decode, frames)):
+                    if operation == READ:
+                        data = np.array(memory.read(address, words), "<u4").tobytes()
+                    else:
+                        memory.write(address, np.frombuffer(data, "<u4").tolist())
+                        data = b""
+                    os.write(board, encode(DONE, words, sequence, address, data))
+
+    threading.Thread(target=answer, daemon=True).start()
+    try:
+        yield os.ttyname(slave)
+    finally:
+        os.close(slave)
+        os.close(board)
+
+
+@pytest.mark.slow
+def test_the_command_refuses_a_bitstream_of_another_version() -> None:
+    memory = Memory()
+    memory.words[REGISTERS + 4] += 1
+    with answered(memory) as port:
+        done = eightfold(port, *DIGITS)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "load a bitstream of this version" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_line_that_takes_nothing_ends_the_command() -> None:
+    """As CTS that is stuck does."""
+    board, slave = pty.openpty()
+    tty.setraw(slave)
+    termios.tcflow(slave, termios.TCOOFF)
+    done = eightfold(os.ttyname(slave), "board", "info", "--patience", "1")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "timeout" in done.stderr
+    os.close(board)
+    os.close(slave)
+
+
 @pytest.mark.long
 def test_the_command_runs_on_a_board_whatever_the_line_does() -> None:
     soc = hosted("litedram-sdr-16", Unit("accelerator", CONFIG).file())
@@ -207,6 +267,73 @@ def test_the_command_runs_on_a_board_whatever_the_line_does() -> None:
             killed.wait()
         again = eightfold(port, *DIGITS)
         assert (again.returncode, again.stdout) == (0, noisy.stdout), again.stderr
+
+
+def beside(name: str) -> bytes:
+    path = models().parent / f"{name}.tflite"
+    if not path.exists():
+        pytest.skip(f"no {path}")
+    return path.read_bytes()
+
+
+NETWORKS = {
+    "state": ("block-ram", lambda: streaming(), 3),
+    "kws_ref_model": ("litedram-sdr-16", lambda: beside("models/kws_ref_model"), 1),
+    "okay_nabu": ("litedram-ddr3-16", lambda: beside("street/okay_nabu"), 3),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_run_on_a_board(name: str, tmp_path: Path) -> None:
+    memory, content, count = NETWORKS[name]
+    path = tmp_path / "model.tflite"
+    path.write_bytes(content())
+    words = ("run", str(path), *DIGITS[2:], "--count", str(count))
+    with simulate(hosted(memory, Unit("accelerator", CONFIG).file())) as port:
+        done = eightfold(port, *words)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("board: ") == count
+
+
+@pytest.mark.long
+def test_digits_at_the_baud_rate_and_clock_of_a_board() -> None:
+    clock = 50_000_000
+    file = Unit("accelerator", CONFIG).file()
+    soc = hosted("block-ram", file, clock, baud=BAUD)
+    with simulate(soc, clock / BAUD) as port:
+        done = eightfold(port, *DIGITS)
+    assert done.returncode == 0, done.stderr
+    assert "at 50 MHz" in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("memory", ["block-ram", "litedram-sdr-16"])
+def test_a_reset_in_a_run_ends_it_or_changes_nothing(memory: str) -> None:
+    rng = np.random.default_rng(2)
+    processes: list[int] = []
+    ends = []
+    with simulate(
+        hosted(memory, Unit("accelerator", CONFIG).file()), BIT, processes.append
+    ) as port:
+        begin = time.monotonic()
+        good = eightfold(port, *DIGITS)
+        assert good.returncode == 0, good.stderr
+        for wait in rng.uniform(0.3, 1, 5) * (time.monotonic() - begin):
+            run = subprocess.Popen(
+                command(port, *DIGITS), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+            time.sleep(wait)
+            os.kill(processes[0], signal.SIGUSR1)
+            found, said = run.communicate(timeout=300)
+            ends.append(run.returncode)
+            if run.returncode == 0:
+                assert found == good.stdout
+            else:
+                assert said.count("\n") == 1, said
+        again = eightfold(port, *DIGITS)
+        assert (again.returncode, again.stdout) == (0, good.stdout), again.stderr
+    assert any(ends), "no reset came in a run"
 
 
 @pytest.mark.long
