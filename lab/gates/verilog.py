@@ -14,10 +14,12 @@ from eightfold.synth.netlist import Cell, Wire, top_module
 from lab.gates.cells import (
     edge_of,
     write_carries,
+    write_ddr_outputs,
     write_l6muxs,
     write_luts,
     write_multipliers,
     write_pfumxs,
+    write_plls,
     write_registers,
 )
 from lab.gates.writer import Writer, number, parameter, pin, pins
@@ -85,14 +87,8 @@ class _BlockRam:
 
     def write(self) -> None:
         writer, width = self.writer, self.width
-        if any(
-            "1" in text
-            for name, text in self.cell["parameters"].items()
-            if name.startswith("INITVAL")
-        ):
-            raise InputError("DP16KD: contents at the start have no model; use a netlist without")
         depth = 1 << 14 - _LOW_BITS[width]
-        memory = writer.memory(width, depth, None)
+        memory = writer.memory(width, depth, self._contents(depth))
         places = {side: self._place(side) for side in "AB"}
         enables = {side: self._enable(side) for side in "AB"}
         for side in "B" if self.wide else "AB":
@@ -102,6 +98,21 @@ class _BlockRam:
             self._read(side, f"{memory}[{places[side]}]", enables[side], meets)
         if self.writing is not None:
             writer.at(self.edge, self._stores(memory, places[self.writing]))
+
+    def _contents(self, depth: int) -> list[int] | None:
+        """Return the words at the start, None if they are all 0 or not said.
+
+        INITVAL_00 to _3F have 16 units of 20 bits each, of which 18 are used.
+        """
+        texts = [self.cell["parameters"].get(f"INITVAL_{n:02X}", "x") for n in range(64)]
+        if not any("1" in text for text in texts):
+            return None
+        if self.width < 9:
+            raise InputError(f"DP16KD: contents of {self.width} bits have no model; use 9 or more")
+        tables = [int(text.replace("x", "0"), 2) for text in texts]
+        units = [table >> 20 * unit & 0x3FFFF for table in tables for unit in range(16)]
+        whole = sum(unit << 18 * place for place, unit in enumerate(units))
+        return [whole >> self.width * place & (1 << self.width) - 1 for place in range(depth)]
 
     def _at(self, port: str) -> str:
         return self.writer.bit(pin(self.cell, port, "0"))
@@ -184,6 +195,8 @@ MODELS: Mapping[str, Callable[[Iterable[Cell], Writer], None]] = {
     "TRELLIS_DPR16X4": write_small_memories,
     "DP16KD": write_block_rams,
     "MULT18X18D": write_multipliers,
+    "EHXPLLL": write_plls,
+    "ODDRX1F": write_ddr_outputs,
 }
 """What writes all cells of a type."""
 

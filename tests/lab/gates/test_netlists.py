@@ -67,7 +67,7 @@ def test_a_register_starts_with_its_reset() -> None:
     ("kind", "parameters", "message"),
     [
         ("ALU54B", {}, "netlist of top: cells without a model: ALU54B"),
-        ("TRELLIS_FF", {"SRMODE": "ASYNC"}, "TRELLIS_FF: SRMODE = 'ASYNC' has no model"),
+        ("TRELLIS_FF", {"REGSET": "OTHER"}, "TRELLIS_FF: REGSET = 'OTHER' has no model"),
         ("TRELLIS_FF", {"LSRMODE": "PRLD"}, "TRELLIS_FF: LSRMODE = 'PRLD' has no model"),
     ],
 )

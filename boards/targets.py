@@ -1,0 +1,156 @@
+"""The boards that files are made for: what is on them, and how LiteX reaches it."""
+
+# Migen makes attributes that are assigned to by what is added to them.
+# pyright: reportOperatorIssue=false
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from litedram.modules import M12L64322A, MT48LC16M16
+from litedram.phy import GENSDRPHY
+from litex.build.io import DDROutput
+from litex.gen import ClockDomain, ClockSignal, LiteXModule
+from litex.soc.cores.clock import ECP5PLL, S7PLL
+from litex_boards.platforms import colorlight_i5, digilent_arty, radiona_ulx3s
+
+from eightfold.boards.soc import BlockRam, Dram, Memory
+from eightfold.common.errors import InputError
+
+
+class Clock(LiteXModule):
+    """The clock domain ``sys``, from a board's oscillator through a PLL.
+
+    Parameters
+    ----------
+    platform, clk_freq
+        The board's, and the frequency of ``sys`` in Hz.
+    pll
+        Of the FPGA's family.
+    pin
+        Of the oscillator, its frequency in MHz the last digits of its name.
+    reset
+        Pin of a button; one that ends in ``_n``, or a name of Digilent's, is low while pressed.
+    phase
+        Degrees that the clock of an SDRAM is behind; None: there is none.
+    """
+
+    def __init__(
+        self, platform: Any, clk_freq: int, pll: Any, pin: str, reset: str, phase: int | None = None
+    ) -> None:
+        self.cd_sys = ClockDomain()
+        self.pll = pll
+        button = platform.request(reset)
+        self.comb += pll.reset.eq(~button if reset.startswith("cpu_reset") else button)
+        pll.register_clkin(platform.request(pin), float(pin.removeprefix("clk")) * 1e6)
+        pll.create_clkout(self.cd_sys, clk_freq)
+        if phase is not None:
+            self.cd_sdram = ClockDomain(reset_less=True)
+            pll.create_clkout(self.cd_sdram, clk_freq, phase=phase, with_reset=False)
+            clock = platform.request("sdram_clock")
+            self.specials += DDROutput(1, 0, clock, ClockSignal("sdram"))
+
+
+class Target(NamedTuple):
+    """A board.
+
+    Attributes
+    ----------
+    device
+        Its FPGA, as the vendor writes it.
+    config
+        The preset that fits, with room for all that is around it.
+    platform
+        Makes its platform of LiteX: pins and constraints.
+    crg
+        Makes, of the platform and a frequency in Hz, what drives the clock domain ``sys``.
+    memories
+        By name, what makes a memory of the platform and that frequency; the first is the default.
+    nextpnr
+        Options that select the part; empty if no free tool makes its bitstream, and the vendor's
+        gets a project.
+    loader
+        The name that openFPGALoader has for it.
+    clock
+        Of ``sys``, in Hz.
+    """
+
+    device: str
+    config: str
+    platform: Callable[[], Any]
+    crg: Callable[[Any, int], Any]
+    memories: Mapping[str, Callable[[Any, int], Memory]]
+    nextpnr: tuple[str, ...]
+    loader: str
+    clock: int = 50_000_000
+
+
+def _block_ram(size: int) -> Callable[[Any, int], Memory]:
+    return lambda platform, clock: BlockRam(size)
+
+
+def _sdram(chip: Callable[[int, str], Any]) -> Callable[[Any, int], Memory]:
+    return lambda platform, clock: Dram(
+        GENSDRPHY(platform.request("sdram"), clock), chip(clock, "1:1")
+    )
+
+
+class _Ulx3sClock(Clock):
+    def __init__(self, platform: Any, clk_freq: int) -> None:
+        super().__init__(platform, clk_freq, ECP5PLL(), "clk25", "rst", phase=90)
+        # Its other processor resets the FPGA otherwise.
+        self.comb += platform.request("wifi_gpio0").eq(1)
+
+
+def _ulx3s(size: str, config: str, block_ram: int) -> Target:
+    return Target(
+        device=f"LFE5U-{size}F",
+        config=config,
+        platform=lambda: radiona_ulx3s.Platform(f"LFE5U-{size}F", revision="2.0"),
+        crg=_Ulx3sClock,
+        memories={"sdram": _sdram(MT48LC16M16), "block-ram": _block_ram(block_ram)},
+        nextpnr=(f"--{size}k", "--package", "CABGA381", "--speed", "6"),
+        loader="ulx3s",
+    )
+
+
+TARGETS: Mapping[str, Target] = {
+    "ulx3s-45f": _ulx3s("45", "nano", 1 << 17),
+    "ulx3s-85f": _ulx3s("85", "small", 1 << 18),
+    "colorlight-i9": Target(
+        device="LFE5U-45F",
+        config="nano",
+        platform=lambda: colorlight_i5.Platform("i9", revision="7.2"),
+        crg=lambda platform, clock: Clock(
+            platform, clock, ECP5PLL(), "clk25", "cpu_reset_n", phase=180
+        ),
+        memories={"sdram": _sdram(M12L64322A), "block-ram": _block_ram(1 << 17)},
+        nextpnr=("--45k", "--package", "CABGA381", "--speed", "6"),
+        loader="colorlight-i9",
+    ),
+    "arty-a7": Target(
+        device="XC7A100T",
+        config="nano",
+        platform=lambda: digilent_arty.Platform("a7-100"),
+        crg=lambda platform, clock: Clock(
+            platform, clock, S7PLL(speedgrade=-1), "clk100", "cpu_reset"
+        ),
+        # Its DDR3 needs delays that a processor finds by trial; a host at a serial line does not.
+        memories={"block-ram": _block_ram(1 << 18)},
+        nextpnr=(),
+        loader="arty_a7_100t",
+    ),
+}
+"""By the name that a user gives."""
+
+
+def target_of(name: str) -> Target:
+    """Return a board.
+
+    Raises
+    ------
+    InputError
+        If there is none of the name.
+    """
+    if name not in TARGETS:
+        raise InputError(f"board must be one of {', '.join(TARGETS)}, not {name!r}")
+    return TARGETS[name]
