@@ -16,7 +16,7 @@ def top_module(netlist: dict[str, Any]) -> dict[str, Any]:
 
 def clock_of(top: dict[str, Any], clock: str) -> int:
     """Return the net of a clock: of a port, or of what makes it within."""
-    [net] = top["netnames"][clock]["bits"]
+    [net] = (top["ports"].get(clock) or top["netnames"][clock])["bits"]
     return net
 
 
