@@ -113,6 +113,8 @@ def write_project(
         raise InputError(f"--memory of {name} must be one of {', '.join(target.memories)}")
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
+    for left in folder.glob(f"{TOP}_*.init"):
+        left.unlink()  # of another memory
     accelerator = folder / "accelerator.v"
     accelerator.write_text(unit_verilog("accelerator", config), encoding="utf-8")
 
