@@ -76,8 +76,9 @@ class _BlockRam:
             raise InputError(f"DP16KD: ports of {self.widths} bits have no model; use equal ones")
         self.width = self.widths["A"]
         self.wide = self.width == 36
-        edges = {edge_of(cell, writer, f"CLK{side}") for side in "AB"}
-        if len(edges) > 1:
+        clocks = [f"CLK{side}" for side in "AB" if pin(cell, f"CLK{side}", "0") != "0"]
+        edges = {edge_of(cell, writer, clock) for clock in clocks}  # a side without one is off
+        if len(edges) != 1:
             raise InputError("DP16KD: ports of two clocks have no model; use one clock")
         (self.edge,) = edges
         writing = [side for side in "AB" if self._at(f"WE{side}") != "1'b0"]
