@@ -95,8 +95,7 @@ def draft(file: Path, top: str | None, unit: str, adapter: Path) -> Draft:
 
 def _only(file: Path) -> str:
     """Return the module that no other in the file has within it."""
-    from eightfold.sim.simulator.foreign import Foreign, without_comments
-    from eightfold.sim.simulator.vhdl import entities, is_vhdl
+    from eightfold.sim.simulator.foreign import Foreign, entities, is_vhdl, without_comments
 
     if file.suffix == ".py":
         from amaranth.lib.wiring import Component

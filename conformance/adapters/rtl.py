@@ -258,8 +258,7 @@ class RtlAdapter(UnitAdapter):
 
     @cached_property
     def _module(self) -> "Module":
-        from eightfold.sim.simulator.foreign import read_module
-        from eightfold.sim.simulator.vhdl import read_entity
+        from eightfold.sim.simulator.foreign import read_entity, read_module
 
         read = read_entity if self.is_vhdl else read_module
         try:
@@ -276,7 +275,7 @@ class RtlAdapter(UnitAdapter):
         InputError
             If some are, and others are not.
         """
-        from eightfold.sim.simulator.vhdl import is_vhdl
+        from eightfold.sim.simulator.foreign import is_vhdl
 
         found = {is_vhdl(path) for path in self._foreign.sources}
         if len(found) > 1:

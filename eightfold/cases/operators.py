@@ -15,11 +15,10 @@ from eightfold.cases.growing import Maker
 from eightfold.cases.indexing import INDEXING
 from eightfold.cases.matrix import MATRIX
 from eightfold.cases.movement import MOVEMENT
-from eightfold.cases.recurrent import RECURRENT
 from eightfold.cases.rows import ROWS
 from eightfold.cases.state import STATE
 
-MAKERS: dict[str, Maker] = MATRIX | ELEMENTWISE | ROWS | MOVEMENT | INDEXING | STATE | RECURRENT
+MAKERS: dict[str, Maker] = MATRIX | ELEMENTWISE | ROWS | MOVEMENT | INDEXING | STATE
 """By the operator's name."""
 
 OPERATORS = tuple(sorted(MAKERS))

@@ -1,11 +1,97 @@
-"""Operators on variables: what a model keeps from one inference to the next."""
+"""Operators with state between inferences: variables, and SVDF and LSTM of golden alone."""
 
 import numpy as np
 
 from eightfold.cases.builder import Value
-from eightfold.cases.draws import Case, Random, random_codes, random_shape
+from eightfold.cases.draws import (
+    Case,
+    Random,
+    SingleOperator,
+    random_codes,
+    random_shape,
+    random_zero_point,
+)
 from eightfold.cases.growing import GrowingNetwork, Maker, UnsuitableError
 from eightfold.cases.movement import CopyModel
+from eightfold.golden.recurrent import GATES
+
+
+def _bias(rng: Random, size: int) -> np.ndarray:
+    most = 2 ** int(rng.choice([6, 10, 14, 31]))
+    return rng.integers(-most, most, size).astype(np.int32)
+
+
+def svdf_case(rng: Random, dtype: type[np.int8 | np.int16] = np.int16) -> Case:
+    """Return an SVDF whose time weights and state are of ``dtype``; LiteRT computes int16."""
+    model = SingleOperator(rng)
+    batches, size, units, rank, memory = rng.integers(1, [4, 9, 6, 4, 9]).tolist()
+    filters = units * rank
+    s_in, s_feature, s_time = model.scale(), model.scale(0.01), model.scale(0.01)
+    # State that saturates, fills its range, or has few codes; results that spread over int8.
+    limits = np.iinfo(dtype)
+    reach = limits.max / 2.0 ** int(rng.integers(-1, 7))
+    s_state = model.scale(s_in * s_feature * np.sqrt(size) * 2.0**12 / reach)
+    sums = min(reach, limits.max) * limits.max * np.sqrt(rank * memory)
+    s_out = model.scale(s_state * s_time * sums / 2.0 ** rng.uniform(5, 9))
+    source = model.operand(random_codes(rng, [batches, size]), s_in, random_zero_point(rng))
+    time = rng.integers(limits.min, limits.max, (filters, memory), endpoint=True)
+    if rng.integers(4) == 0:
+        time = rng.choice([limits.min, limits.max], time.shape)
+    # Kernels do not expect a zero point of int16.
+    zero_point = random_zero_point(rng) if dtype is np.int8 else int(rng.choice([0, 100, -32768]))
+    shape = batches, filters * memory
+    operands = [
+        source,
+        model.constant(random_codes(rng, [filters, size]), scale=s_feature),
+        model.constant(time.astype(dtype), scale=s_time),
+        model.constant(_bias(rng, units), scale=np.float32(s_state) * np.float32(s_time)),
+        model.tensor(shape, scale=s_state, zero_point=zero_point, dtype=dtype, variable=True),
+    ]
+    result = model.tensor((batches, units), scale=s_out, zero_point=random_zero_point(rng))
+    options = {"rank": rank, "fused_activation_function": "RELU"}
+    model.operator("SVDF", operands, [result], options)
+    model.output(result)
+    return model.build(), model.inputs
+
+
+def _lstm(rng: Random) -> Case:
+    model = SingleOperator(rng)
+    batches, steps, size, units = rng.integers(1, [4, 6, 9, 9]).tolist()
+    time_major = bool(rng.integers(2))
+    leading = (steps, batches) if time_major else (batches, steps)
+    s_in = model.scale()
+    hidden = {"scale": model.scale(2.0**-7), "zero_point": random_zero_point(rng)}
+    source = model.operand(random_codes(rng, [*leading, size]), s_in, random_zero_point(rng))
+    weights = []
+    # Sums in Q3.12 from a fraction of 1 to beyond 8, and ties where a scale is a power of two.
+    for scale, length in ((s_in, size), (hidden["scale"], units)):
+        for _ in GATES:
+            near = 2.0 ** rng.uniform(-3, 4) / (scale * 2.0**13 * np.sqrt(length))
+            codes = random_codes(rng, [units, length])
+            weights.append(model.constant(codes, scale=model.scale(near, 1.0)))
+    biases = [model.constant(_bias(rng, units)) for _ in GATES]
+    cell_scale = 2.0 ** int(rng.integers(-15, -9, endpoint=True))
+    state = [
+        model.tensor((batches, units), **hidden, variable=True),
+        model.tensor((batches, units), scale=cell_scale, dtype=np.int16, variable=True),
+    ]
+    # LiteRT has another quantization here, which mostly is the same.
+    other = {"scale": model.scale(2.0**-7), "zero_point": random_zero_point(rng)}
+    other = hidden if rng.integers(2) else other
+    between = [model.tensor((0,), dtype=np.float32) for _ in GATES]
+    between.append(model.tensor((0,), **other))
+    result = model.tensor((*leading, units), **other)
+    clip = float(rng.choice([0, 0, 1e6, 1.0, 10.0, cell_scale / 2]))
+    model.operator(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        [source, *weights, -1, -1, -1, *biases, -1, -1, *state, -1, -1, -1, -1],
+        [result],
+        {"fused_activation_function": "TANH", "cell_clip": clip, "time_major": time_major},
+        intermediates=between,
+    )
+    model.output(result)
+    return model.build(), model.inputs
+
 
 _READ, _ASSIGN = "READ_VARIABLE", "ASSIGN_VARIABLE"
 
@@ -76,5 +162,10 @@ def _read(
     return handle, net.add(_READ, [handle], like)
 
 
-STATE: dict[str, Maker] = {name: _variable(name) for name in (_READ, _ASSIGN)}
+STATE: dict[str, Maker] = {
+    "ASSIGN_VARIABLE": _variable(_ASSIGN),
+    "READ_VARIABLE": _variable(_READ),
+    "SVDF": Maker(svdf_case, None),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": Maker(_lstm, None),
+}
 """By the operator's name."""

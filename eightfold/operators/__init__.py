@@ -1,14 +1,14 @@
 """Operators: one record says everything that an operator is, and all that reads it.
 
 `definition.Definition` is the record; `registry.OPERATORS` has one for each operator, from the
-modules of their kinds: `convolution`, `pooling`, `elementwise`, `normalization`, `reduction`,
+modules of their kinds: `convolution`, `pooling`, `elementwise`, `reduction`,
 `movement`, `joining`, `resize`. It is read by
 
 - `gate`, `cost` and `load`: what a model must be before anything runs, by golden's arithmetic of
-  shapes. Golden, compiler and estimate see only graphs whose declared shapes are the computed ones.
+  shapes; and which operators the host computes, between float32 and the accelerator's bytes.
+  Golden, compiler and estimate see only graphs whose declared shapes are the computed ones.
 - `run` and `graphs`: operators and whole graphs in numpy, one inference or many. `call` is what one
   operator works on, `stacks` has the rules of computing many inferences as one.
-- `edges`: which operators the host computes, between float32 and the accelerator's bytes.
 - `folding`: what a graph computes whatever its inputs are.
 - `explain`: the arithmetic of one element, as text.
 - `spec`: the spec's sentences as numbered rules, derived from the records' rows, which findings
@@ -23,12 +23,11 @@ and laboratory import it.
 from eightfold.operators.call import Node, OperatorCall, quantization_of, window_of
 from eightfold.operators.check import check_model, check_prepared
 from eightfold.operators.cost import Limits
-from eightfold.operators.edges import host_operators
 from eightfold.operators.explain import explain_element
 from eightfold.operators.findings import Finding, findings_as_json, has_violation, render
 from eightfold.operators.gate import open_operands, prepare, unsupported
 from eightfold.operators.graphs import run_graph, run_graphs
-from eightfold.operators.load import load_int8, load_model
+from eightfold.operators.load import host_operators, load_int8, load_model
 from eightfold.operators.registry import OPERATORS, SPEC_ROWS, spec_row
 from eightfold.operators.run import SUPPORTED, count_macs, run_operator
 

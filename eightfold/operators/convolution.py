@@ -29,7 +29,7 @@ from eightfold.golden.fully_connected import (
     integer_multipliers,
     scale_in_double,
 )
-from eightfold.golden.prepared.weighted import (
+from eightfold.golden.prepared import (
     prepare_conv_2d,
     prepare_depthwise_conv_2d,
     prepare_fully_connected,

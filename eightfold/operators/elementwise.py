@@ -20,7 +20,7 @@ from eightfold.golden.binary import (
 from eightfold.golden.comparison import sliced_condition
 from eightfold.golden.errors import UndefinedError
 from eightfold.golden.floats import cast, dequantize, quantize_float
-from eightfold.golden.prepared.tables import binary_table, unary_table
+from eightfold.golden.prepared import binary_table, unary_table
 from eightfold.golden.quantization import Quantization, fused_bounds, quantized_bounds
 from eightfold.golden.rectifiers import hard_swish, leaky_relu, prelu, prelu_scales, prelu_shape
 from eightfold.golden.steps import step_lines

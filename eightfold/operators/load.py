@@ -1,13 +1,94 @@
-"""Models that are read and have passed the gate."""
+"""Models that are read and have passed the gate, and with another batch than their file states."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from eightfold.common.errors import InputError
-from eightfold.model.graph import Graph
+from eightfold.model.graph import Graph, Tensor
 from eightfold.model.reader import named, read_model
-from eightfold.operators.batch import with_batch
 from eightfold.operators.cost import Limits, check_cost
+from eightfold.operators.folding import constant_results
 from eightfold.operators.gate import misfits, prepare
+
+
+def host_operators(graph: Graph) -> dict[int, str]:
+    """Return the operators that convert at the edges, by index, with what they do in words.
+
+    At the front a QUANTIZE of a float32 input of the graph, at the end a DEQUANTIZE whose result no
+    operator reads; each with one scale. All others are the accelerator's, or golden's.
+    """
+    read = {index for operator in graph.operators for index in operator.inputs}
+    given, found = set(graph.inputs), {}
+    for operator in graph.operators:
+        if len(operator.inputs) != 1 or len(operator.outputs) != 1:
+            continue
+        source, target = (graph.tensors[i] for i in (*operator.inputs, *operator.outputs))
+        in_front = operator.name == "QUANTIZE" and source.dtype == np.float32
+        behind = operator.name == "DEQUANTIZE" and target.index not in read
+        codes = target if in_front else source
+        if (behind or (in_front and source.index in given)) and _per_tensor(codes):
+            found[operator.index] = f"{source.dtype} to {target.dtype}"
+    return found
+
+
+def _per_tensor(tensor: Tensor) -> bool:
+    return tensor.quantization is not None and len(tensor.quantization.scale) == 1
+
+
+def with_batch(graph: Graph, batch: int) -> Graph:
+    """Return a graph whose inputs have ``batch`` entries along the dimension 0 that the file opens.
+
+    As LiteRT does when an input is resized, every shape is computed anew from the inputs, and from
+    constants that depend on shapes alone, such as SHAPE, STRIDED_SLICE and PACK before a RESHAPE.
+
+    Parameters
+    ----------
+    graph
+        From `eightfold.model.read_model`.
+    batch
+        At least 1.
+
+    Raises
+    ------
+    InputError
+        If no input leaves dimension 0 open, or an operator has no such batch, such as a RESHAPE
+        to a constant shape: the message names the first.
+    """
+    opened = {index for index in graph.inputs if graph.tensors[index].open_batch}
+    if not opened:
+        raise InputError(
+            f"no input leaves its batch open, so it cannot be {batch}; leave the batch out, or "
+            "convert the network with None as the first dimension of its inputs"
+        )
+    tensors = [
+        _resized(tensor, batch if tensor.index in opened else None) for tensor in graph.tensors
+    ]
+    computed = {index for operator in graph.operators for index in operator.outputs}
+    for index in computed:
+        tensors[index] = replace(tensors[index], shape=(), stated=False)
+    known: dict[int, np.ndarray] = {}
+    for operator in graph.operators:
+        step = replace(graph, tensors=tuple(tensors), operators=(operator,))
+        data = {i: replace(tensors[i], data=known[i]) for i in operator.inputs if i in known}
+        folded = replace(step, tensors=tuple(data.get(t.index, t) for t in step.tensors))
+        shaped, refusals = prepare(folded)
+        if refusals:
+            raise InputError(f"batch {batch}: {refusals[0]}; use the batch of the file")
+        for index in operator.outputs:
+            stated = graph.tensors[index].stated
+            tensors[index] = replace(shaped.tensors[index], stated=stated)
+        results = constant_results(replace(step, tensors=tuple(tensors)), operator, known=known)
+        known.update(zip(operator.outputs, results or (), strict=False))
+    return replace(graph, tensors=tuple(tensors))
+
+
+def _resized(tensor: Tensor, batch: int | None) -> Tensor:
+    if batch is None:
+        return tensor
+    return replace(tensor, shape=(batch, *tensor.shape[1:]), open_batch=False)
+
 
 _CONVERSIONS = {
     "float32": "convert the network with full integer quantization, by the TFLite converter with "
@@ -48,7 +129,7 @@ def load_model(
     Raises
     ------
     InputError
-        As `eightfold.model.read_model` and `eightfold.operators.batch.with_batch`; or an operator
+        As `eightfold.model.read_model` and `eightfold.operators.load.with_batch`; or an operator
         does not pass, or the model is beyond the limits. The message is one line and starts with
         the file's name.
     """

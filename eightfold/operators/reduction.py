@@ -1,12 +1,13 @@
-"""Operators that reduce axes to a sum, a mean, an extreme, or the index of one."""
+"""Operators over rows and axes: softmax and its kin, sums, means, extremes and their indices."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from eightfold.golden import reduction
 from eightfold.golden.fixed_point import wrap32
+from eightfold.golden.normalization import l2_normalization, log_softmax
 from eightfold.golden.reduction import (
     mean_multiplier,
     one_axis,
@@ -14,6 +15,7 @@ from eightfold.golden.reduction import (
     reduced_shape,
     sum_multiplier,
 )
+from eightfold.golden.softmax import softmax
 from eightfold.golden.steps import step_lines
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.definition import (
@@ -30,9 +32,41 @@ from eightfold.operators.definition import (
     Shape,
     Without,
 )
-from eightfold.operators.lines import end_lines, pair_lines, values_text
-from eightfold.operators.rules import SpecEntry
-from eightfold.operators.stacks import AXES_BEHIND
+from eightfold.operators.elementwise import same_shape, unary_arguments
+from eightfold.operators.lines import end_lines, pair_lines, value_text, values_text
+from eightfold.operators.rules import FixedQuantization, SpecEntry
+from eightfold.operators.stacks import AXES_BEHIND, ROWS
+
+
+def _explain(definition: Definition, call: OperatorCall, output: int, index: Index) -> list[str]:
+    """Return the element's row, and golden's function of it alone."""
+    row = call.codes(0)[index[:-1]]
+    shape = (*(1 for _ in index[:-1]), len(row))
+    result = definition.run(call.substituted(row.reshape(shape)))[output].ravel()[index[-1]]
+    return [
+        f"row {list(index[:-1])} of {call.input(0)} = {values_text(row)}",
+        f"{definition.golden_name} of the row, element {index[-1]} = {value_text(result)}",
+    ]
+
+
+def _rows(
+    golden: Function,
+    arguments: Callable[[OperatorCall], Arguments],
+    *dtypes: str,
+    **fields: Any,
+) -> Definition:
+    """Return the record of an operator on rows of int8 and of other types."""
+    return Definition(
+        shapes=same_shape,
+        operands=(Operand(("int8", *dtypes), ranks=(1, 32)),),
+        golden=golden,
+        arguments=arguments,
+        explain=_explain,
+        stacks=ROWS,
+        prepare=Without("an element depends on its whole row, so that no table has the results"),
+        **fields,
+    )
+
 
 _UNPREPARED = Without("nothing that its axes fix takes long to derive")
 
@@ -154,6 +188,24 @@ def _index_of_extreme(golden: Function, **spec: Any) -> Definition:
 
 
 REDUCTION: dict[str, Definition] = {
+    "L2_NORMALIZATION": _rows(
+        l2_normalization,
+        unary_arguments(fused=True),
+        activations=frozenset({"NONE"}),
+        spec=SpecEntry(7, output=FixedQuantization(1.0, 128.0, 0)),
+    ),
+    "LOG_SOFTMAX": _rows(
+        log_softmax,
+        unary_arguments(),
+        "float32",
+        spec=SpecEntry(25, output=FixedQuantization(16.0, 256.0, 127)),
+    ),
+    "SOFTMAX": _rows(
+        softmax,
+        unary_arguments("beta"),
+        "float32",
+        spec=SpecEntry(13, output=FixedQuantization(1.0, 256.0, -128)),
+    ),
     "ARG_MAX": _index_of_extreme(reduction.arg_max, spec=SpecEntry(27)),
     "ARG_MIN": _index_of_extreme(reduction.arg_min),
     "MEAN": _reduction(reduction.mean, _explain_sum, spec=SpecEntry(21)),

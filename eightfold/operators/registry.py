@@ -5,7 +5,6 @@ from eightfold.operators.definition import Definition
 from eightfold.operators.elementwise import ELEMENTWISE
 from eightfold.operators.joining import JOINING
 from eightfold.operators.movement import MOVEMENT
-from eightfold.operators.normalization import NORMALIZATION
 from eightfold.operators.pooling import POOLING
 from eightfold.operators.recurrent import RECURRENT
 from eightfold.operators.reduction import REDUCTION
@@ -13,15 +12,7 @@ from eightfold.operators.resize import RESIZE
 from eightfold.operators.rules import SpecRow
 
 OPERATORS: dict[str, Definition] = (
-    CONVOLUTION
-    | POOLING
-    | ELEMENTWISE
-    | NORMALIZATION
-    | REDUCTION
-    | MOVEMENT
-    | JOINING
-    | RESIZE
-    | RECURRENT
+    CONVOLUTION | POOLING | ELEMENTWISE | REDUCTION | MOVEMENT | JOINING | RESIZE | RECURRENT
 )
 """The record of every operator that golden computes, by its name in the schema."""
 

@@ -14,7 +14,7 @@ from eightfold.common.files import IMPORT_ROOT, write_file
 from eightfold.common.program import one_line_errors
 from eightfold.common.terminal import terminal_progress
 from eightfold.isa.document import isa_document
-from lab.documents import evidence, kit, others, sets, tables, throughput
+from lab.documents import evidence, kit, others, tables, throughput
 from lab.documents.part import Part
 
 
@@ -25,7 +25,6 @@ def _parts() -> Iterator[Part]:
         *kit.TABLES,
         *throughput.parts(),
         *evidence.parts(),
-        *sets.PARTS,
         *others.PARTS,
     )
 

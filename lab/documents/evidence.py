@@ -15,8 +15,7 @@ from typing import Any
 
 import click
 
-from eightfold.campaign.folder import Folder, commits
-from eightfold.campaign.report.asked import asked_commands
+from eightfold.campaign.folder import Folder, asked_commands, commits
 from eightfold.campaign.report.verdict import coverage
 from eightfold.campaign.store import Results
 from eightfold.campaign.suite import suites

@@ -2,10 +2,14 @@
 
 All but `mistake_table` are slow: `naming_table` and `runtime_table` judge models of every operator
 at level standard, which takes minutes; `liar_table` simulates each mistake of each form, half an
-hour.
+hour. Frozen sets of vectors that have no tag are in preparation, and drawn anew to state their
+digests; a set with one has been released: it stays, and what is drawn otherwise gets another
+version.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -23,10 +27,47 @@ from eightfold.conformance.judge.variants import MISTAKES
 from eightfold.conformance.liars import Named, every_liar
 from eightfold.conformance.profile import OPERATORS, PROFILES
 from eightfold.conformance.units.unit import Level
+from eightfold.conformance.vectors.frozen import RECIPES, Recipe, recipes, write_set
 from eightfold.conformance.vectors.operators import operator_cases
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
-from lab.documents.part import markdown, percent, table_part
+from lab.documents.part import Part, markdown, number, percent, table_part
 from lab.measure import impact
+
+FILE = Path("conformance/vectors") / RECIPES
+
+
+def drawn(recipe: Recipe) -> Recipe:
+    """Return a recipe with what is drawn by it now; one with a tag as it is."""
+    if recipe.tag:
+        return recipe
+    with tempfile.TemporaryDirectory(prefix="eightfold-") as scratch:
+        return write_set(Path(scratch) / "set", Recipe(**{**vars(recipe), "sha256": ""}))
+
+
+def recipe_text(text: str, made: Callable[[Recipe], Recipe] = drawn) -> str:
+    """Return the text of ``sets.json`` with what each recipe gives."""
+    table = {name: Recipe(name=name, **facts) for name, facts in json.loads(text).items()}
+    stated: Mapping[str, Mapping[str, object]] = {
+        name: {k: v for k, v in vars(made(recipe)).items() if k != "name" and (v or k != "claims")}
+        for name, recipe in table.items()
+    }
+    return json.dumps(stated, indent=1) + "\n"
+
+
+def set_table() -> str:
+    """Return a row per set: its cases, size, state and digest."""
+    rows = [
+        (
+            f"`{each.name}`",
+            number(each.cases),
+            f"{each.size / 1e6:.1f} MB",
+            f"release {each.tag}" if each.tag else "in preparation",
+            f"`{each.sha256}`",
+        )
+        for each in recipes().values()
+    ]
+    return markdown(("set", "cases", "files", "written by", "SHA-256"), rows)
+
 
 SIMULATORS = ("verilator", "icarus")
 
@@ -246,4 +287,6 @@ TABLES = (
     table_part("operators", MISTAKES_PAGE, naming_table, slow=True),
     table_part("liars", MISTAKES_PAGE, liar_table, slow=True),
     table_part("runtimes", Path("docs/figures/runtimes.md"), runtime_table, slow=True),
+    Part("sets", FILE, recipe_text, slow=True),
+    table_part("sets", Path("docs/vectors.md"), set_table),
 )

@@ -1,7 +1,7 @@
 """The tables that say what the source tree says.
 
 Presets, rows of the spec, proofs, reasons, rooms, the list of tests, and the fields of the JSON
-reports, which their schemas declare.
+reports, which typed dictionaries declare.
 """
 
 import ast
@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType, NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints, is_typeddict
 
-from eightfold.campaign.report import schema as campaign
+from eightfold.campaign.report import as_json as campaign
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.conformance.citation import UNSHOWN, mistakes_of_rule
-from eightfold.conformance.report import schema as statement
+from eightfold.conformance.report import claims as statement
 from eightfold.operators import OPERATORS
 from eightfold.operators.spec import (
     ARITHMETIC,
@@ -26,8 +26,8 @@ from eightfold.operators.spec import (
     SpecRule,
     rule_at,
 )
-from eightfold.run import check_schema as verdict
-from eightfold.run.report import schema as run
+from eightfold.run import assessment as verdict
+from eightfold.run.report import result as run
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from lab.coverage.bins import POINTS
 from lab.documents.part import markdown, number, table_part
@@ -39,7 +39,7 @@ SHOWN = 6
 """Mistakes of a rule that are listed by name."""
 
 SCHEMAS = {"check": verdict, "run": run, "conform": statement, "campaign": campaign}
-"""By the name of the page: modules whose last class is the whole report."""
+"""By the name of the page: modules whose last typed dictionary is the whole report."""
 
 WORDS = {int: "integer", float: "number", str: "string", bool: "boolean", NoneType: "null"}
 

@@ -18,8 +18,7 @@ from eightfold.hw.array.multiplier import (
 from eightfold.hw.blocks.component import Component
 from eightfold.target.config import MultiplierStyle
 from lab.formal.proof import Break, Proof
-from lab.formal.solver import Claim, Solved, z3
-from lab.formal.symbolic import Symbolic
+from lab.formal.solver import Claim, Solved, Symbolic, z3
 
 BITS = 20
 """In which terms are summed: more than a product has."""

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from lab.formal import commands, memory, products, regions, requantizer, streams, tokens
+from lab.formal import commands, memory, products, requantizer, streams
 from lab.formal.proof import Proof
 
 
@@ -18,10 +18,8 @@ PROOFS: Mapping[str, tuple[Proof, ...]] = _by_file(
     *streams.PROOFS,
     *products.PROOFS,
     *requantizer.PROOFS,
-    *tokens.PROOFS,
     *commands.PROOFS,
     *memory.PROOFS,
-    *regions.PROOFS,
 )
 """The proofs of each file, whose numbers among these are their cases' seeds in a campaign."""
 

@@ -16,8 +16,7 @@ from eightfold.hw.requantizer import REQUANTIZER_INPUT, Requantizer
 from eightfold.isa import Rounding
 from eightfold.target.config import PRESETS
 from lab.formal.proof import Break, Proof
-from lab.formal.solver import Claim, Solved, Term, z3
-from lab.formal.symbolic import Symbolic
+from lab.formal.solver import Claim, Solved, Symbolic, Term, z3
 
 BITS = 68
 """In which formulas are computed: a product times 4 fits."""

@@ -2,5 +2,5 @@
 
 A suite says all that the command line, reports and documents know of it, as
 `eightfold.campaign.suite.Suite`; ``lab/pyproject.toml`` names it as an entry point. `common` has
-what several share, `odd` configurations that nobody would choose, `shrink` makes failures smaller.
+what several share, `shrink` makes failures smaller.
 """

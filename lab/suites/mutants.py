@@ -23,10 +23,9 @@ from eightfold.sim.simulator.toolchain import (
     simulator_version,
 )
 from lab.mutants import draw, mutants
-from lab.mutants.accepted import FILE as ACCEPTED
-from lab.mutants.accepted import every_accepted
 from lab.mutants.benches import measured_seconds
-from lab.mutants.judge import HOW, How, Judge, Judgement
+from lab.mutants.judge import FILE as ACCEPTED
+from lab.mutants.judge import HOW, How, Judge, Judgement, every_accepted
 from lab.mutants.scratch import checked_checkout
 from lab.suites.common import FILES, SEED, Request, error_case, planned
 

@@ -45,8 +45,8 @@ from lab.suites.common import (
     error_case,
     golden_reference,
     planned,
+    random_config,
 )
-from lab.suites.odd import random_config
 from lab.suites.operators import MOST_ELEMENTS
 from lab.suites.shrink import Budget, shrink
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eightfold.hw.vector.engine import STATUS_LAYOUT
 from eightfold.hw.vector.words import table_load_layout
 from eightfold.isa import VECTOR
-from eightfold.sim.bench.explain import assert_equal_bytes
+from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.stream import StreamSource
 from eightfold.sim.bench.support import parameters, rng, stall_rng, start_clock_and_reset
 from eightfold.sim.bench.words import pack

@@ -12,7 +12,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 
-from eightfold.sim.bench.explain import assert_equal_bytes
+from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.support import clock_cycles, parameters, rng, start_clock_and_reset
 from eightfold.sim.simulator.memory_image import read_hex, timing_signals, write_hex
 from eightfold.target.memory import IDEAL, PROFILES, DataBus, MemoryTiming, Way

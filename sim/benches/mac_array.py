@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from eightfold.hw.array.mac_array import latency
 from eightfold.hw.array.partial_sums import PartialSums
-from eightfold.sim.bench.explain import wrong_byte
-from eightfold.sim.bench.scoreboard import StreamScoreboard
+from eightfold.sim.bench.scoreboard import StreamScoreboard, wrong_byte
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import clock_cycles, parameters, report, rng, start_clock_and_reset
 from eightfold.sim.machine import beats as beats_model

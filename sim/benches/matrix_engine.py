@@ -18,7 +18,7 @@ from eightfold.hw.array.mac_array import latency
 from eightfold.hw.matrix.engine import STATUS_LAYOUT
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.ports import scratchpad_write_layout
-from eightfold.sim.bench.explain import assert_equal_bytes
+from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import parameters, report, rng, start_clock_and_reset
 from eightfold.sim.stimuli.matrix import KINDS, Kinds, MatrixJob, MatrixRandom

@@ -15,7 +15,7 @@ from cocotbext.axi import AxiRamWrite, AxiWriteBus
 from eightfold.hw.ports import BURST, burst_layout
 from eightfold.sim.bench.axi_checker import AxiChecker
 from eightfold.sim.bench.axi_memory import AxiMemory
-from eightfold.sim.bench.explain import assert_equal_bytes
+from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSource, watchdog
 from eightfold.sim.bench.support import (
     clock_cycles,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.ports import BURST
 from eightfold.isa import GATHER, MOVE, ErrorCode, Space
-from eightfold.sim.bench.explain import assert_equal_bytes
+from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.support import parameters, stall_rng, start_clock_and_reset
 from eightfold.sim.stimuli.gather import explain_copy
 from eightfold.sim.stimuli.move import Move, encode

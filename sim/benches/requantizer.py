@@ -19,8 +19,7 @@ from eightfold.conformance.units.requantize import Domain, concatenate, take
 from eightfold.golden.requantize import requantize as golden_requantize
 from eightfold.golden.rounding import ROUNDINGS, rounding_code
 from eightfold.hw.requantizer import REQUANTIZER_INPUT, Requantizer
-from eightfold.sim.bench.explain import wrong_byte
-from eightfold.sim.bench.scoreboard import StreamScoreboard
+from eightfold.sim.bench.scoreboard import StreamScoreboard, wrong_byte
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import parameters, report, rng, start_clock_and_reset
 from eightfold.sim.bench.words import pack

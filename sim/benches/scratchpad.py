@@ -13,7 +13,7 @@ from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
 from eightfold.hw.memory.scratchpad import Scratchpad
-from eightfold.sim.bench.explain import assert_equal_bytes
+from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.support import parameters, rng, start_clock_and_reset
 
 Access = tuple[int, int, NDArray[np.uint8]]

@@ -9,7 +9,7 @@ import pytest
 
 from eightfold.cases.draws import Case, SingleOperator, random_codes
 from eightfold.cases.operators import case_rng, random_case
-from eightfold.cases.recurrent import svdf_case
+from eightfold.cases.state import svdf_case
 from eightfold.common.errors import InputError
 from eightfold.golden import recurrent
 from eightfold.model import Graph

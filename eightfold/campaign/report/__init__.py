@@ -2,7 +2,7 @@
 
 `verdict` says in a sentence what has been shown; `facts` and `failures` gather what the `page`
 shows, which stays small however many cases there are; `junit` and `as_json` write every case, unit
-by unit, by the fields of `schema`. `asked` turns what a campaign was asked back into its command.
+by unit.
 
 Imports model, run.report, and the folder and database of `eightfold.campaign`.
 """

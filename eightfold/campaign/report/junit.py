@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import IO, Any
 
-from eightfold.campaign.folder import Folder, commits, repeat_command
+from eightfold.campaign.folder import Folder, asked_commands, commits, repeat_command
 from eightfold.campaign.records import Case, Unit
-from eightfold.campaign.report.asked import asked_commands
 from eightfold.campaign.report.verdict import Standing
 from eightfold.campaign.store import Results
 from eightfold.run.report.junit import JUnitXml

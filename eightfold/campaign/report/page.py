@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from eightfold.campaign.coverage import AT_LEAST, Report
-from eightfold.campaign.folder import Folder, commits, repeat_command
-from eightfold.campaign.report.asked import asked_commands, seeds
+from eightfold.campaign.folder import Folder, asked_commands, commits, repeat_command, seeds
 from eightfold.campaign.report.facts import (
     KINDS_LISTED,
     WORST_FIRST,

@@ -9,8 +9,12 @@ import pytest
 
 from eightfold.conformance.profile import OPERATORS, PROFILES
 from eightfold.conformance.report import statement_lines, write_reports
-from eightfold.conformance.report.claims import SCHEMA_VERSION, claim_rows, statement_as_json
-from eightfold.conformance.report.schema import StatementJson
+from eightfold.conformance.report.claims import (
+    SCHEMA_VERSION,
+    StatementJson,
+    claim_rows,
+    statement_as_json,
+)
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.verdict import (
     LISTED,

@@ -16,7 +16,7 @@ from eightfold.conformance.commands import vectors
 from eightfold.conformance.results.folders import JudgedFolders, judge_folders
 from eightfold.conformance.vectors.frozen import Recipe, recipes, write_set
 from eightfold.conformance.verdict import CaseOutcome
-from lab.documents.sets import recipe_text
+from lab.documents.kit import recipe_text
 from tests.support.conformance.models import judge_without_power
 
 LITTLE = Recipe(

@@ -14,7 +14,7 @@ from eightfold.campaign.files import Line
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import GOOD, Case, Outcome
 from eightfold.campaign.report import summary, write_report
-from eightfold.campaign.report.schema import FilesJson
+from eightfold.campaign.report.as_json import FilesJson
 from eightfold.cli.campaign import _split
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.run.reference.oracle import OracleAborted, OracleRejected

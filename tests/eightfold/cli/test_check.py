@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eightfold.model.builder import ModelBuilder
-from eightfold.run.check_schema import CheckJson
+from eightfold.run.assessment import CheckJson
 from tests.eightfold.cli.test_cli import MODEL, call
 from tests.support.documented import check_fields
 from tests.support.models.single import pool

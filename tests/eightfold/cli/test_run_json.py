@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eightfold import Session
-from eightfold.run.report.schema import RunJson
+from eightfold.run.report.result import RunJson
 from eightfold.sim.simulator.toolchain import Simulator
 from tests.eightfold.cli.test_cli import MODEL, call
 from tests.support.documented import check_fields

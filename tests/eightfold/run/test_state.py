@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from eightfold.cli.main import commands
 from eightfold.common.errors import InputError
 from eightfold.run.reference.oracle import OracleRejected
-from eightfold.run.report.schema import RunJson
+from eightfold.run.report.result import RunJson
 from eightfold.run.session import Session
 from lab.hostile.subject import MachineSession
 from tests.support.documented import check_fields

@@ -8,8 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
 from eightfold.hw.blocks.component import Component
-from lab.formal.solver import z3
-from lab.formal.symbolic import Symbolic
+from lab.formal.solver import Symbolic, z3
 
 PORTS = {"a": 9, "b": 7, "c": 5}
 

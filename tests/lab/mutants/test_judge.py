@@ -9,9 +9,8 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
 from lab.mutants import Mutant, mutants
-from lab.mutants.accepted import Accepted, changed
 from lab.mutants.benches import Bench
-from lab.mutants.judge import Judge, _place_of_proof
+from lab.mutants.judge import Accepted, Judge, _place_of_proof, changed
 
 UNITS = """
 def _unit(module, name):
@@ -181,7 +180,7 @@ def test_a_proof_is_tried_when_tests_took_as_long(seconds, place):
 
 
 def test_accepted_mutants_are_mutants_of_the_hardware():
-    from lab.mutants.accepted import every_accepted
+    from lab.mutants.judge import every_accepted
 
     for each in every_accepted():
         every = mutants(each.file, (IMPORT_ROOT / each.file).read_text("utf-8"))

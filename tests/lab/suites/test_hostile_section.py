@@ -9,7 +9,7 @@ import pytest
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Outcome, Unit
 from eightfold.campaign.report import summary, write_report
-from eightfold.campaign.report.schema import HostileJson
+from eightfold.campaign.report.as_json import HostileJson
 from eightfold.common.files import IMPORT_ROOT
 from lab.hostile import Verdict
 from lab.hostile.mutant import random_mutant

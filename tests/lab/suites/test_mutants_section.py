@@ -8,7 +8,7 @@ import pytest
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Outcome, Unit
 from eightfold.campaign.report import holds, summary, write_report
-from eightfold.campaign.report.schema import MutantsJson
+from eightfold.campaign.report.as_json import MutantsJson
 from lab.mutants.judge import How, Judgement
 from lab.suites.mutants import case_of
 from tests.support.documented import check_fields

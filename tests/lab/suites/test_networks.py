@@ -11,8 +11,8 @@ from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import HARDWARE
 from eightfold.operators import load_model, run_graph
 from lab.suites import networks
+from lab.suites.common import ODD_CONFIGS, random_config
 from lab.suites.networks import smaller_network
-from lab.suites.odd import ODD_CONFIGS, random_config
 from lab.suites.shrink import Budget
 from tests.support.campaign.units import expect_passed, units_of
 

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from eightfold.sim.bench import explain, scoreboard
-from eightfold.sim.bench.explain import assert_equal_bytes, wrong_byte
+from eightfold.sim.bench import scoreboard
+from eightfold.sim.bench.scoreboard import assert_equal_bytes, wrong_byte
 
 
 @pytest.fixture(autouse=True)
 def seed(monkeypatch):
-    for module in (explain, scoreboard):
-        monkeypatch.setattr(module, "seed", lambda: 9)
+    monkeypatch.setattr(scoreboard, "seed", lambda: 9)
 
 
 def check(words, came, explain=lambda *_: ()):

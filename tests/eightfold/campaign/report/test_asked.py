@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from eightfold.campaign.report.asked import asked_commands, seeds
+from eightfold.campaign.folder import asked_commands, seeds
 from eightfold.cli.campaign import run_command
 from eightfold.conformance.commands import run as conform_run
 from eightfold.conformance.profile import PROFILES

@@ -9,7 +9,7 @@ import pytest
 
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.report import write_report
-from eightfold.campaign.report.schema import CampaignJson
+from eightfold.campaign.report.as_json import CampaignJson
 from tests.support.campaign.folders import Plan, make_campaign, mixed
 from tests.support.documented import check_fields
 

@@ -1,8 +1,10 @@
-"""Operators with weights, prepared for one input shape: what a model fixes is derived once.
+"""Operators prepared for many inferences: what a model fixes is derived once.
 
-Each ``prepare_`` function takes the arguments of the operator's function, which must accept them,
-and returns a function of the input alone with the same result. None: the float arithmetic that
-makes it fast would not be exact, or the case is rare; then the operator's own function remains.
+What works element by element on one or two int8 becomes a table of all that it can return.
+Operators with weights are prepared for one input shape. Each ``prepare_`` function takes the
+arguments of the operator's function, which must accept them, and returns a function of the input
+alone with the same result. None: the float arithmetic that makes it fast would not be exact, or the
+case is rare; then the operator's own function remains.
 
 The zero point z of the input is not subtracted from it: ``sum of w * (x - z)`` is
 ``sum of w * x - z * sum of w``, the second part a constant per channel. Taps outside the input
@@ -11,6 +13,7 @@ up to 2^24 and in float64 beyond; see `eightfold.golden.exact_product`.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +25,44 @@ from eightfold.golden.float_requantizer import float_requantizer
 from eightfold.golden.fully_connected import integer_multipliers
 from eightfold.golden.quantization import Quantization, Reference, effective_scales, fused_bounds
 from eightfold.golden.windows import Window
+
+_CODES = np.arange(256, dtype=np.uint8).view(np.int8)
+"""Every int8, at the index of its byte."""
+
+
+def unary_table(function: Callable[[NDArray[np.int8]], NDArray[Any]]) -> Callable[..., NDArray]:
+    """Return ``function``, which works element by element, as a table of 256 results.
+
+    Raises
+    ------
+    eightfold.golden.errors.SpecError
+        As the function does of any int8.
+    """
+    table = function(_CODES)
+    return lambda x: table.take(x.view(np.uint8))
+
+
+def binary_table(
+    function: Callable[[NDArray[np.int8], NDArray[np.int8]], NDArray[Any]],
+) -> Callable[..., NDArray]:
+    """Return ``function(a, b)``, which broadcasts, as a table of 65536 results.
+
+    The operands must have shapes that the function accepts.
+
+    Raises
+    ------
+    eightfold.golden.errors.SpecError
+        As the function does of any pair of int8.
+    """
+    table = function(_CODES[:, None], _CODES[None, :]).reshape(-1)
+
+    def apply(a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray:
+        index = a.view(np.uint8).astype(np.uint16)
+        index <<= 8
+        return table.take(index | b.view(np.uint8))
+
+    return apply
+
 
 Apply = Callable[[NDArray[np.int8]], NDArray[np.int8]]
 

@@ -1,1 +1,0 @@
-"""Operators prepared for many inferences: `weighted` with constant weights, `tables` bytewise."""
