@@ -18,8 +18,8 @@ from eightfold.campaign.coverage import Bin
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.store import Results, Row
 from eightfold.common.errors import InputError
+from eightfold.common.extras import plugins
 from eightfold.common.files import hash_of_files, source_key
-from eightfold.common.plugins import plugins
 from eightfold.run.reference.oracle import Oracle, OracleAborted
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.sim.simulator.build import Design

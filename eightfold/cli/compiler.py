@@ -253,7 +253,7 @@ def estimate(
     from eightfold.estimate.estimate import estimate as estimated
     from eightfold.model import named
     from eightfold.operators import Limits, load_int8
-    from eightfold.run.operator_reports import hardware_reports
+    from eightfold.run.report.result import hardware_reports
 
     graph = load_int8(model, Limits(max_memory, max_elements), batch)
     sizes = AcceleratorConfig.load(config)

@@ -32,8 +32,8 @@ from eightfold.cli.hardware import synth, verilog
 from eightfold.cli.info import info
 from eightfold.cli.ops import ops
 from eightfold.common.errors import InputError
+from eightfold.common.extras import plugins
 from eightfold.common.files import write_file
-from eightfold.common.plugins import plugins
 from eightfold.common.program import (
     STATUSES,
     config_option,

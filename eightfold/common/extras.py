@@ -3,22 +3,24 @@
 Where a package that only some commands need is missing, the extra that brings it is named.
 
 What an extra brings is said once, in ``pyproject.toml``; here it is read from the metadata of the
-installed package.
+installed package. `plugins` are what packages add to Eightfold: commands, and suites of campaigns.
 """
 
 import os
 import re
 import shutil
 import sys
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, requires, version
 from importlib.util import find_spec
 
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 
 from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 
 _EXTRA = re.compile(r'(?: and )?extra == "([\w-]+)"$')
 """The end of a marker's text: builds put the extra last, and `Marker` writes it in one form."""
@@ -140,3 +142,18 @@ def how_to_install(*packages: str) -> str:
     if sys.platform == "darwin" and all(formulas) and shutil.which("brew"):
         return f"brew install {' '.join(formulas)}"
     return f"install {', '.join(f'{name} from {site}' for name, site, _ in known)}"
+
+
+def plugins(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a group by their names, in the order of these.
+
+    Those of installed packages, and of a checkout what its ``pyproject.toml`` files declare: a
+    package that was installed from it to be edited may have been installed before that.
+    """
+    found = {entry.name: entry for entry in entry_points(group=group)}
+    if (IMPORT_ROOT / "Makefile").exists():  # beside installed packages there is none
+        for path in (IMPORT_ROOT / "pyproject.toml", *IMPORT_ROOT.glob("*/pyproject.toml")):
+            declared = tomllib.loads(path.read_text(encoding="utf-8"))["project"]
+            for name, value in declared.get("entry-points", {}).get(group, {}).items():
+                found[name] = EntryPoint(name, value, group)
+    return dict(sorted(found.items()))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from eightfold.model.graph import Graph
 
@@ -11,32 +11,23 @@ Severity = Literal["violation", "note"]
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One place in which a model is not as a row wants it."""
+    """A place in which the model is not as a row of the spec, or a kernel, wants it."""
 
-    severity: Severity
-    """``violation``: the spec forbids it. ``note``: the spec is silent, or the reference kernels
-    accept what the row does not list; hardware made for the spec may not."""
-
-    operator: int
-    """Index of the operator."""
-
-    operator_name: str
-    tensor: int | None
-    """Index of the tensor; None if the finding is about the operator as a whole."""
-
-    tensor_name: str | None
-    rule: str
-    """What is asked, in words."""
-
-    identity: str | None
-    """The spec's rule that asks it, by which `eightfold.operators.spec.rule` has it; None of what
-    the reference kernels ask."""
-
-    source: str
-    """Who asks it: the spec's section or row, or the reference kernels."""
-
-    found: str
-    """What the model has instead, in words."""
+    # The spec forbids a violation. In a note the spec is silent, or the reference kernels accept
+    # what the row does not list; hardware made for the spec may not.
+    severity: Annotated[Severity, "`violation` or `note`"]
+    operator: Annotated[int, "the operator's index"]
+    operator_name: Annotated[str, "its name, such as `CONV_2D`"]
+    tensor: Annotated[int | None, "the tensor's index; null if it is about the operator"]
+    tensor_name: Annotated[str | None, "its name"]
+    rule: Annotated[str, "what is asked"]
+    identity: Annotated[
+        str | None,
+        "the [rule of the spec](spec.md) that asks it, such as `TFL8-CONV_2D-3`; null of what the "
+        "reference kernels ask",
+    ]
+    source: Annotated[str, "who asks it"]
+    found: Annotated[str, "what the model has instead"]
 
 
 def render(findings: Iterable[Finding], graph: Graph) -> list[str]:

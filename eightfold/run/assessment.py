@@ -31,28 +31,9 @@ from eightfold.operators import (
 )
 from eightfold.operators.gate import misfits
 from eightfold.operators.run import UndefinedResult
-from eightfold.run.operator_reports import hardware_reports
 from eightfold.run.report.clock import clock_of, times_json
-from eightfold.run.report.result import REWRITTEN
+from eightfold.run.report.result import REWRITTEN, hardware_reports
 from eightfold.target.config import AcceleratorConfig
-
-
-class FindingJson(TypedDict):
-    """A place in which the model is not as a row of the spec, or a kernel, wants it."""
-
-    severity: Annotated[str, "`violation` or `note`"]
-    operator: Annotated[int, "the operator's index"]
-    operator_name: Annotated[str, "its name, such as `CONV_2D`"]
-    tensor: Annotated[int | None, "the tensor's index; null if it is about the operator"]
-    tensor_name: Annotated[str | None, "its name"]
-    rule: Annotated[str, "what is asked"]
-    identity: Annotated[
-        str | None,
-        "the [rule of the spec](spec.md) that asks it, such as `TFL8-CONV_2D-3`; null of what the "
-        "reference kernels ask",
-    ]
-    source: Annotated[str, "who asks it"]
-    found: Annotated[str, "what the model has instead"]
 
 
 class PlaceJson(TypedDict):
@@ -102,7 +83,7 @@ class CheckJson(TypedDict):
     conforms: Annotated[bool, "whether it was read, and violates no row of the spec"]
     violations: Annotated[int, "how many findings are violations"]
     notes: Annotated[int, "how many are notes"]
-    findings: Annotated[list[FindingJson], "where it is not as the spec or the kernels want it"]
+    findings: Annotated[list[Finding], "where it is not as the spec or the kernels want it"]
     operators: Annotated[list[PlaceJson], "all operators; none if the file is not taken at all"]
     presets: Annotated[list[PresetJson], "those that were asked for"]
     advice: Annotated[list[AdviceJson], "what to change when the network is converted"]

@@ -20,7 +20,6 @@ from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, named, normalize_dimensions, with_shapes
 from eightfold.model.inputs import Inputs, frames_of, random_inputs, resolve_inputs
 from eightfold.operators import Limits, load_int8, run_graphs
-from eightfold.run.operator_reports import golden_reports, hardware_reports
 from eightfold.run.reference.oracle import (
     Oracle,
     OracleAborted,
@@ -32,7 +31,13 @@ from eightfold.run.reference.oracle import (
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.report import Provenance, RunResult, fingerprint
 from eightfold.run.report.clock import clock_of
-from eightfold.run.report.result import Frame, Record, TensorRecord
+from eightfold.run.report.result import (
+    Frame,
+    Record,
+    TensorRecord,
+    golden_reports,
+    hardware_reports,
+)
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
 

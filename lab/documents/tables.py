@@ -1,7 +1,7 @@
 """The tables that say what the source tree says.
 
 Presets, rows of the spec, proofs, reasons, rooms, the list of tests, and the fields of the JSON
-reports, which typed dictionaries declare.
+reports, as classes declare them.
 """
 
 import ast
@@ -10,7 +10,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType, NoneType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from eightfold.campaign.report import as_json as campaign
 from eightfold.common.files import IMPORT_ROOT
@@ -39,15 +39,21 @@ SHOWN = 6
 """Mistakes of a rule that are listed by name."""
 
 SCHEMAS = {"check": verdict, "run": run, "conform": statement, "campaign": campaign}
-"""By the name of the page: modules whose last typed dictionary is the whole report."""
+"""By the name of the page: modules whose last class with a meaning for each field is the report."""
 
 WORDS = {int: "integer", float: "number", str: "string", bool: "boolean", NoneType: "null"}
 
 
 def field_tables(schema: ModuleType) -> str:
     """Return a section for each class of a schema, the whole report first."""
-    classes = [each for each in vars(schema).values() if is_typeddict(each)]
+    classes = [each for each in vars(schema).values() if _is_declared(each)]
     return "\n".join(map(_section, reversed(classes)))
+
+
+def _is_declared(kind: Any) -> bool:
+    """Return whether a class says of each of its fields what it means."""
+    fields = vars(kind).get("__annotations__", {}) if isinstance(kind, type) else {}
+    return bool(fields) and all(get_origin(hint) is Annotated for hint in fields.values())
 
 
 def _section(declared: type) -> str:
@@ -64,17 +70,19 @@ def _type_and_meaning(hint: Any) -> tuple[str, str]:
 
 
 def _title(declared: type) -> str:
-    return declared.__name__.removesuffix("Json")
+    return declared.__name__.removesuffix("Json").removesuffix("Report")
 
 
 def _type_in_words(kind: Any) -> str:
     """Return a type in words, a class as a link to its section."""
     if kind in WORDS:
         return WORDS[kind]
-    if is_typeddict(kind):
+    if _is_declared(kind):
         return f"[{_title(kind)}](#{_title(kind).lower()})"
-    parts = [_type_in_words(each) for each in get_args(kind)]
-    if get_origin(kind) is list:
+    if get_origin(kind) is Literal:
+        return WORDS[str]
+    parts = [_type_in_words(each) for each in get_args(kind) if each is not ...]
+    if get_origin(kind) in (list, tuple):
         return f"list of {parts[0]}s" if parts[0].isalpha() else f"list of {parts[0]}"
     return "object" if get_origin(kind) is dict else " or ".join(parts)
 

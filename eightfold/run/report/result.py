@@ -12,17 +12,26 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.model import Graph
+from eightfold.operators import count_macs, host_operators
 from eightfold.run.reference.oracle import DEVIATIONS, FLOAT_STEPS
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.report.clock import Clock, times_json
+from eightfold.target.config import AcceleratorConfig
+
+if TYPE_CHECKING:  # the compiler loads only when needed
+    from eightfold.compiler import Compiled
+    from eightfold.compiler.passes import Prepared
+    from eightfold.isa.shares import Work
 
 
-class OperatorJson(TypedDict):
+@dataclass(kw_only=True)
+class OperatorReport:
     """An operator of a run."""
 
     index: Annotated[int, "the operator's index"]
     name: Annotated[str, "its name in TFLite's schema, such as `CONV_2D`"]
-    shape: Annotated[list[int], "shape of its first output"]
+    shape: Annotated[tuple[int, ...], "shape of its first output"]
     macs: Annotated[int, "its multiply-accumulates; 0 for an operator without weights"]
     where: Annotated[
         str,
@@ -35,38 +44,41 @@ class OperatorJson(TypedDict):
         int | None,
         "multiply-accumulates that the hardware did for it: fewer than `macs` where "
         "channels were left out; null in golden",
-    ]
+    ] = None
     cycles: Annotated[
         int | None,
         "cycles from the end of the operator before to its own; they add up to the total",
-    ]
+    ] = None
     engine_cycles: Annotated[
         int | None,
         "cycles in which an engine worked for it, also before the operator before had ended",
-    ]
-    multiplier_cycles: Annotated[int | None, "cycles in which the matrix engine worked for it"]
+    ] = None
+    multiplier_cycles: Annotated[int | None, "cycles in which the matrix engine worked for it"] = (
+        None
+    )
     utilisation: Annotated[
         float | None,
         "`hardware_macs`, over those that the multipliers can do in `multiplier_cycles`; "
         "null without either",
-    ]
+    ] = None
     mismatches: Annotated[
         int | None,
         "elements of its outputs that differ from the reference's; null if nothing was compared",
-    ]
+    ] = None
     searched: Annotated[
         int,
         "channels whose multiplier, shift and rounding were searched for and proved",
-    ]
+    ] = 0
     counters: Annotated[
         dict[str, int],
         "what the accelerator's counters counted during `cycles`; empty without them",
-    ]
-    reason: Annotated[str | None, "why it ran in golden with `--fallback golden`"]
-    rewritten: Annotated[list[str], "what rules have done to it"]
+    ] = field(default_factory=dict)
+    reason: Annotated[str | None, "why it ran in golden with `--fallback golden`"] = None
+    rewritten: Annotated[list[str], "what rules have done to it"] = field(default_factory=list)
 
 
-class FrameJson(TypedDict):
+@dataclass(frozen=True, kw_only=True)
+class Frame:
     """One of several inferences in a row."""
 
     cycles: Annotated[int | None, "its cycles, as those of the run"]
@@ -196,11 +208,11 @@ class RunJson(TypedDict):
     notes: Annotated[list[str], "what was not taken as the file states it"]
     rewrites: Annotated[list[str], "A line for each rule that was applied, with the operators"]
     operators: Annotated[
-        list[OperatorJson],
+        list[OperatorReport],
         "one for each operator, in the order in which they run",
     ]
     frames: Annotated[
-        list[FrameJson],
+        list[Frame],
         "with `--frames` each inference, of which all else here is the last; else empty",
     ]
 
@@ -284,43 +296,6 @@ HOST = "host"
 computes in this process what the C functions of ``network.h`` do beside the accelerator."""
 
 
-@dataclass(kw_only=True)
-class OperatorReport:
-    """One operator of a run.
-
-    ``where`` is ``hardware``, ``golden``, `HOST` or `REWRITTEN`, ``reason`` says why an operator
-    ran in golden. ``macs`` are those that the file asks for, ``hardware_macs`` those that the
-    hardware did: fewer where channels were left out, or none.
-
-    Of the pass that is timed, None where there is no such pass or the hardware did not compute it:
-    ``cycles`` from the end of the operator before to its own, which add up to the run's;
-    ``engine_cycles``, in which an engine worked for it, and ``multiplier_cycles``, in which the
-    matrix engine did, see `eightfold.isa.shares.Work`; ``utilisation``: ``hardware_macs``
-    over those that the multipliers can do in ``multiplier_cycles``, None without any; ``counters``:
-    what the accelerator's counters counted during ``cycles``.
-
-    ``mismatches`` is None where nothing was compared; ``rewritten``: what rules of the compiler
-    have done to it; ``searched`` counts channels whose requantization had to be searched and
-    proved.
-    """
-
-    index: int
-    name: str
-    shape: tuple[int, ...]
-    macs: int
-    where: str
-    hardware_macs: int | None = None
-    cycles: int | None = None
-    engine_cycles: int | None = None
-    multiplier_cycles: int | None = None
-    utilisation: float | None = None
-    mismatches: int | None = None
-    searched: int = 0
-    counters: dict[str, int] = field(default_factory=dict)
-    reason: str | None = None
-    rewritten: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
     """What a run was made from: with it the run can be repeated, and known to be the same.
@@ -360,15 +335,6 @@ def fingerprint(index: int, name: str, array: np.ndarray) -> dict[str, Any]:
         "shape": list(array.shape),
         "sha256": hashlib.sha256(ordered.tobytes()).hexdigest(),
     }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Frame:
-    """One of several inferences in a row: its cycles and how it compares, as `RunResult` has it."""
-
-    cycles: int | None
-    mismatches: int | None
-    first_mismatch: str | None
 
 
 class Figures:
@@ -509,5 +475,62 @@ def verdict(result: RunResult) -> str:
     return f"{ran}; {equal}{''.join(deviations)}"
 
 
-if TYPE_CHECKING:
-    from eightfold.compiler import Compiled
+def golden_reports(graph: Graph) -> list[OperatorReport]:
+    """Return a report for each operator of a graph that golden, at the edges the host computes."""
+    host = host_operators(graph)
+    return [
+        OperatorReport(
+            index=operator.index,
+            name=operator.name,
+            shape=graph.tensors[operator.outputs[0]].shape,
+            macs=count_macs(graph, operator),
+            where=HOST if operator.index in host else "golden",
+        )
+        for operator in graph.operators
+    ]
+
+
+def hardware_reports(
+    graph: Graph,
+    prepared: "Prepared",
+    config: AcceleratorConfig,
+    cycles: Mapping[int, int] | None = None,
+    work: "Mapping[int, Work] | None" = None,
+) -> list[OperatorReport]:
+    """Return a report for each operator of a graph that was prepared for the accelerator.
+
+    Parameters
+    ----------
+    cycles, work
+        By operator on the accelerator, as `eightfold.estimate.estimate.Estimate` has them; None
+        where no pass was timed.
+    """
+    network, rewritten = prepared.network, prepared.rewritten
+    gone = rewritten.gone()
+    done = {op.index: count_macs(rewritten.graph, op) for op in rewritten.graph.operators}
+    reports = golden_reports(graph)
+    for report in reports:
+        index = report.index
+        report.rewritten = rewritten.applied_to(index)
+        report.reason = network.reasons.get(index)
+        report.searched = network.searched.get(index, 0)
+        if index in gone:
+            report.where = REWRITTEN
+            report.hardware_macs = 0
+        elif report.reason is None and report.where != HOST:
+            report.where = "hardware"
+            report.hardware_macs = done[index]
+            if cycles is not None and work is not None:
+                _add_cycles(report, cycles[index], work.get(index), config.macs_per_cycle)
+    return reports
+
+
+def _add_cycles(
+    report: OperatorReport, cycles: int, work: "Work | None", macs_per_cycle: int
+) -> None:
+    report.cycles = cycles
+    report.engine_cycles = work.engines if work else 0
+    report.multiplier_cycles = work.multipliers if work else 0
+    if report.hardware_macs and report.multiplier_cycles:
+        possible = report.multiplier_cycles * macs_per_cycle
+        report.utilisation = report.hardware_macs / possible

@@ -15,7 +15,7 @@ from eightfold.isa import Engine, Space
 from eightfold.isa.issued import Issued
 from eightfold.isa.shares import Work, shares, vectors, work
 from eightfold.operators import load_model
-from eightfold.run.operator_reports import hardware_reports
+from eightfold.run.report.result import hardware_reports
 from eightfold.target.config import PRESETS
 from examples.mobilenet import mobilenet_model
 from examples.operators import operators_model

@@ -13,9 +13,8 @@ from eightfold.estimate.estimate import estimate, estimate_commands
 from eightfold.isa.shares import Work
 from eightfold.model import Graph
 from eightfold.operators import load_model
-from eightfold.run.operator_reports import hardware_reports
 from eightfold.run.report import RunResult
-from eightfold.run.report.result import Record, StreamRecord
+from eightfold.run.report.result import Record, StreamRecord, hardware_reports
 from eightfold.run.simulate import command_spans
 from eightfold.target.config import PRESETS
 
