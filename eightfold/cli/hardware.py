@@ -202,6 +202,12 @@ def _waivers(source: Path) -> list[Path]:
 @click.option(
     "--docs", type=click.Path(path_type=Path), metavar="FILE", help="Rewrite the table in FILE."
 )
+@click.option(
+    "--above",
+    type=click.FloatRange(1, 200),
+    metavar="MHZ",
+    help="Count the registers that this clock is too fast for, by component, of the slowest seed.",
+)
 @needs_extra("synth", "synth")
 def synth(
     units: tuple[str, ...],
@@ -213,6 +219,7 @@ def synth(
     family: str,
     output: Path,
     docs: Path | None,
+    above: float | None,
 ) -> None:
     """Measure area and clock with Yosys and nextpnr."""
     from eightfold.synth import main_jobs
@@ -226,4 +233,5 @@ def synth(
         family=family,
         out=output,
         docs=docs,
+        above=above,
     )

@@ -94,6 +94,12 @@ LEAST = 0.005
 """Share of the LUTs below which a component is counted with the one around it."""
 
 
+def component_of(name: str) -> list[str]:
+    """Return the component that a cell belongs to, level by level; numbered ones are ``lane*``."""
+    path = [] if name.startswith("$") else name.split(".")[:-1]
+    return [re.sub(r"\d+$", "*", part) for part in path[:DEPTH]]
+
+
 def parts_of(netlist: dict[str, Any], family: str) -> dict[str, Area]:
     """Return the area of components, largest first, those within others included.
 
@@ -104,8 +110,7 @@ def parts_of(netlist: dict[str, Any], family: str) -> dict[str, Area]:
     for name, cell in top_module(netlist)["cells"].items():
         if cell["type"] == "$scopeinfo":
             continue
-        path = [] if name.startswith("$") else name.split(".")[:-1]
-        known = [re.sub(r"\d+$", "*", part) for part in path[:DEPTH]]
+        known = component_of(name)
         for level in range(len(known) + 1):
             cells[tuple(known[:level])][cell["type"]] += 1
     areas = {path: area_of(counts, family) for path, counts in cells.items()}

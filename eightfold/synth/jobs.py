@@ -15,6 +15,7 @@ from eightfold.synth.report import (
     SynthesisResult,
     document_part,
     markdown_table,
+    slow_table,
     write_between_markers,
 )
 from eightfold.synth.tools import digest_of
@@ -49,6 +50,7 @@ def main_jobs(
     family: str = "ecp5",
     out: Path = Path("build/synth"),
     docs: Path | None = None,
+    above: float | None = None,
     console: Console | None = None,
 ) -> list[SynthesisResult]:
     """Measure units one after the other and print the table.
@@ -70,6 +72,8 @@ def main_jobs(
     docs
         Markdown file whose table is replaced by the current figures: those whose Verilog has
         not changed since. Rows that it loses by that are named.
+    above
+        A clock in MHz; also print what `eightfold.synth.report.slow_table` says of it.
     console
         Where to print; standard output by default.
 
@@ -106,7 +110,7 @@ def main_jobs(
     lost: list[str] = []
     if docs is not None:
         lost = write_between_markers(docs, document_part(filter(_is_current, everything)))
-    _print(console, results)
+    _print(console, results, above)
     for row in lost:
         why = f"{out} has no figures of the present Verilog; measure it again"
         console.print(f"{docs}: no more row of {row}: {why}", markup=False, soft_wrap=True)
@@ -157,12 +161,14 @@ def _is_current(result: SynthesisResult) -> bool:
     return digest_of(without_header(unit_verilog(result.unit, result.config))) == result.digest
 
 
-def _print(console: Console, results: Sequence[SynthesisResult]) -> None:
+def _print(console: Console, results: Sequence[SynthesisResult], above: float | None) -> None:
     console.print(markdown_table(results), markup=False, soft_wrap=True, highlight=False)
     for result in results:
         name = f"{result.unit} ({result.config_name})"
         if result.timing:
-            slowest = min(result.timing.values(), key=lambda timing: timing.mhz)
-            console.print(f"{name}: {slowest.path}", markup=False, soft_wrap=True)
+            console.print(f"{name}: {result.slowest.path}", markup=False, soft_wrap=True)
+            if above is not None:
+                table = slow_table(result.slowest, [above])
+                console.print(table, markup=False, soft_wrap=True, highlight=False)
         for warning in result.warnings:
             console.print(f"{name}: warning: {warning}", markup=False, soft_wrap=True)

@@ -19,7 +19,7 @@ from eightfold.common.errors import InputError
 from eightfold.synth.area import area_of
 from eightfold.synth.device import Device
 from eightfold.synth.netlist import top_module
-from eightfold.synth.report import Timing, timing_of
+from eightfold.synth.report import Timing, slow_end_points, timing_of
 from eightfold.synth.tools import Stage, digest_of, find_tool, kept, run_tool
 
 
@@ -69,7 +69,8 @@ class PlaceAndRoute:
     def router(self) -> list[str]:
         """Return nextpnr's options for the routing."""
         options = ["--json", self.placed, "--no-pack", "--no-place"]
-        return [*self._common, *options, "--report", f"{self.name}.report.json"]
+        report = ["--report", f"{self.name}.report.json", "--detailed-timing-report"]
+        return [*self._common, *options, *report]
 
     @property
     def _common(self) -> list[str]:
@@ -108,7 +109,9 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage) -> Timing:
         mhz, path = timing_of(found, run.device.clock)
         warnings = (*placed["warnings"], *routed["warnings"])
         seconds = round(placed["seconds"] + routed["seconds"], 1)
-        return asdict(Timing(mhz=round(mhz, 2), path=path, seconds=seconds, warnings=warnings))
+        slow = slow_end_points(found, run.device.clock)
+        timing = Timing(mhz=round(mhz, 2), path=path, seconds=seconds, warnings=warnings, slow=slow)
+        return asdict(timing)
 
     figures = run.folder / f"{run.name}.json"
     return Timing.from_dict(kept(figures, digest_of(placement, *run.router), place_then_route))

@@ -1,15 +1,16 @@
 """What a measurement found, with the timing that nextpnr reports, and many as a Markdown table."""
 
 import statistics
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import write_file
 from eightfold.common.markers import replace_between
-from eightfold.synth.area import Area, parts_table
+from eightfold.synth.area import Area, component_of, parts_table
 from eightfold.target.config import AcceleratorConfig
 
 
@@ -27,6 +28,9 @@ class Timing:
     """Time that place and route took when it ran."""
 
     warnings: tuple[str, ...] = ()
+
+    slow: Mapping[str, list[float]] = field(default_factory=dict)
+    """As `slow_end_points`."""
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any]) -> "Timing":
@@ -56,6 +60,53 @@ def timing_of(report: Mapping[str, Any], clock: str) -> tuple[float, str]:
         f"{total:.2f} ns, of it {routing:.2f} ns routing; logic cells: {levels}"
     )
     return float(fmax[clock]["achieved"]), text
+
+
+SLOW = 5.0
+"""Nanoseconds from which on the delay of an end point is kept: 200 MHz."""
+
+
+def slow_end_points(report: Mapping[str, Any], clock: str) -> dict[str, list[float]]:
+    """Return the delays in ns of registers that take longer than `SLOW` to be reached.
+
+    Parameters
+    ----------
+    report
+        nextpnr's ``--report`` JSON with ``--detailed-timing-report``.
+    clock
+        Whose registers; of each pin the longest path counts, whatever begins it.
+
+    Returns
+    -------
+    dict
+        By component, as `eightfold.synth.area.component_of` tells it; the longest first.
+    """
+    longest: defaultdict[tuple[str, str], float] = defaultdict(float)
+    for net in report.get("detailed_net_timings", ()):
+        for end in net["endpoints"]:
+            pin = (end["cell"], end["port"])
+            if end["event"] == f"posedge {clock}":
+                longest[pin] = max(longest[pin], end["delay"])
+    found: defaultdict[str, list[float]] = defaultdict(list)
+    for (cell, _), delay in longest.items():
+        if delay > SLOW:
+            found[".".join(component_of(cell))].append(round(delay, 2))
+    return {name: sorted(delays, reverse=True) for name, delays in found.items()}
+
+
+def slow_table(timing: Timing, clocks: Iterable[float]) -> str:
+    """Return how many end points of each component miss a clock in MHz, as a Markdown table."""
+    clocks = list(clocks)
+    rows = []
+    for name, delays in timing.slow.items():
+        counts = [sum(delay > 1000 / mhz for delay in delays) for mhz in clocks]
+        if any(counts):
+            rows.append((counts, name or "whole"))
+    rows.sort(key=lambda row: (row[0][::-1], row[1]), reverse=True)
+    head = [f"below {mhz:g} MHz" for mhz in clocks]
+    lines = [f"| End points | {' | '.join(head)} |", f"|---|{'--:|' * len(clocks)}"]
+    lines += [f"| {name} | {' | '.join(map(str, counts))} |" for counts, name in rows]
+    return "\n".join(lines) + "\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +158,11 @@ class SynthesisResult:
     def worst_mhz(self) -> float | None:
         """Lowest of the seeds, in MHz."""
         return min(self.mhz.values(), default=None)
+
+    @property
+    def slowest(self) -> Timing:
+        """The timing of the slowest seed."""
+        return min(self.timing.values(), key=lambda timing: timing.mhz)
 
     @property
     def median_mhz(self) -> float | None:
@@ -173,15 +229,23 @@ def markdown_table(results: Iterable[SynthesisResult]) -> str:
     return "\n".join([*lines, "", f"Measured with {', '.join(tools)}."]) + "\n"
 
 
+CLOCKS = (90, 100, 110)
+"""In MHz, of the documents' tables of end points."""
+
+
 def document_part(results: Iterable[SynthesisResult]) -> str:
     """Return what a document shows: the table, and the components of routed accelerators."""
     rows = list(results)
-    parts = [
-        f"\nComponents of the accelerator, {row.config_name}, on {row.device}:\n\n"
-        f"{parts_table(row.parts)}"
-        for row in rows
-        if row.unit == "accelerator" and row.timing
-    ]
+    parts = []
+    for row in rows:
+        if row.unit == "accelerator" and row.timing:
+            name = f"the accelerator, {row.config_name}, on {row.device}"
+            parts.append(f"\nComponents of {name}:\n\n{parts_table(row.parts)}")
+            if row.slowest.slow:
+                parts.append(
+                    f"\nRegisters of {name} that a clock is too fast for, with the slowest seed:"
+                    f"\n\n{slow_table(row.slowest, CLOCKS)}"
+                )
     return "".join([markdown_table(rows), *parts])
 
 

@@ -71,17 +71,19 @@ def write_block_rams(cells: Iterable[Cell], writer: Writer) -> None:
 class _BlockRam:
     def __init__(self, cell: Cell, writer: Writer) -> None:
         self.cell, self.writer = cell, writer
-        self.widths = {side: number(cell, f"DATA_WIDTH_{side}", 18) for side in "AB"}
-        if len(set(self.widths.values())) > 1:
-            raise InputError(f"DP16KD: ports of {self.widths} bits have no model; use equal ones")
-        self.width = self.widths["A"]
+        # A side without a clock is off.
+        self.sides = [side for side in "AB" if pin(cell, f"CLK{side}", "0") != "0"]
+        widths = {number(cell, f"DATA_WIDTH_{side}", 18) for side in self.sides}
+        if len(widths) != 1:
+            found = " and ".join(map(str, sorted(widths)))
+            raise InputError(f"DP16KD: ports of {found} bits have no model; use equal ones")
+        (self.width,) = widths
         self.wide = self.width == 36
-        clocks = [f"CLK{side}" for side in "AB" if pin(cell, f"CLK{side}", "0") != "0"]
-        edges = {edge_of(cell, writer, clock) for clock in clocks}  # a side without one is off
-        if len(edges) != 1:
+        edges = {edge_of(cell, writer, f"CLK{side}") for side in self.sides}
+        if len(edges) > 1:
             raise InputError("DP16KD: ports of two clocks have no model; use one clock")
         (self.edge,) = edges
-        writing = [side for side in "AB" if self._at(f"WE{side}") != "1'b0"]
+        writing = [side for side in self.sides if self._at(f"WE{side}") != "1'b0"]
         if len(writing) > 1:
             raise InputError("DP16KD: two ports that write have no model; use one")
         self.writing = writing[0] if writing else None
@@ -92,7 +94,7 @@ class _BlockRam:
         memory = writer.memory(width, depth, self._contents(depth))
         places = {side: self._place(side) for side in "AB"}
         enables = {side: self._enable(side) for side in "AB"}
-        for side in "B" if self.wide else "AB":
+        for side in "B" if self.wide else self.sides:
             meets = "1'b0"
             if self.writing is not None and self.writing != side:
                 meets = f"{self._writes()} & ({places[side]} == {places[self.writing]})"
@@ -161,9 +163,15 @@ class _BlockRam:
         reset = self._at(f"RST{side}")
         latch = writer.register(width, "latch")
         found = value if meets == "1'b0" else f"({meets}) ? {writer.noise(width)} : {value}"
-        mode = parameter(self.cell, f"WRITEMODE_{side}", "NORMAL", "READBEFOREWRITE")
+        modes = ("NORMAL", "READBEFOREWRITE", "WRITETHROUGH")
+        mode = parameter(self.cell, f"WRITEMODE_{side}", *modes)
         if side == self.writing and mode == "NORMAL":  # a write leaves the latch as it is
             enable = f"{enable} & ~{self._at(f'WE{side}')}"
+        elif side == self.writing and mode == "WRITETHROUGH":
+            if self._parts() != ["1'b1"]:
+                raise InputError("DP16KD: parts of a word written through have no model")
+            data = writer.word(pins(self.cell, f"DI{side}", 18)[:width])
+            found = f"{self._at(f'WE{side}')} ? {data} : {found}"
         statements = [f"if ({enable}) {latch} <= {found};"]
         modes = {
             parameter(self.cell, f"REGMODE_{s}", "NOREG", "OUTREG")

@@ -19,7 +19,7 @@ from eightfold.synth import (
     write_between_markers,
 )
 from eightfold.synth.area import Area, area_of, cells_of, parts_of, parts_table
-from eightfold.synth.report import Timing, document_part, timing_of
+from eightfold.synth.report import Timing, document_part, slow_end_points, slow_table, timing_of
 from eightfold.synth.tools import digest_of, kept, stage_in, warnings_in
 from eightfold.target.config import PRESETS
 
@@ -313,3 +313,21 @@ def test_rows_that_a_document_loses_are_named(
         f"{page}: no more row of {row}: {tmp_path} has no figures of the present Verilog; "
         "measure it again"
     )
+
+
+def test_slow_registers_are_counted_by_component() -> None:
+    ends = [
+        {"cell": "mover.units.queue_TRELLIS_FF_Q", "port": "DI", "event": "posedge clk", "delay": d}
+        for d in (4.0, 10.4)
+    ]
+    ends += [
+        {"cell": f"array.lane{n}.acc.sum_TRELLIS_FF_Q", "port": "DI", "event": event, "delay": 9.5}
+        for n, event in enumerate(("posedge clk", "posedge clk", "posedge other"))
+    ]
+    found = slow_end_points(report() | {"detailed_net_timings": [{"endpoints": ends}]}, "clk")
+    assert found == {"mover.units": [10.4], "array.lane*": [9.5, 9.5]}
+    timing = Timing(mhz=96.2, path="", seconds=1.0, slow=found)
+    assert slow_table(timing, (100, 110)).splitlines()[2:] == [
+        "| array.lane* | 0 | 2 |",
+        "| mover.units | 1 | 1 |",
+    ]
