@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "Vsoc.h"
+#include "verilated.h"
 
 namespace {
 
@@ -97,6 +98,7 @@ int main(int count, char **arguments)
     std::printf("%s\n", ptsname(terminal));
     std::fflush(stdout);
 
+    Verilated::commandArgs(count, arguments); // netlists have plusargs
     auto top = std::make_unique<Vsoc>();
     Sender sender(period);
     Receiver receiver;
