@@ -1,7 +1,7 @@
 """A module behind registers: on AXI4-Lite, APB or Wishbone, with or without a memory of its own."""
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -39,7 +39,7 @@ from eightfold.conformance.adapters.registers import (
     parse_register,
     read_values,
 )
-from eightfold.conformance.adapters.rtl import RtlAdapter, failure_note
+from eightfold.conformance.adapters.rtl import RtlAdapter
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
 from eightfold.conformance.units.unit import Column
 
@@ -207,9 +207,6 @@ class MemoryMappedAdapter(RtlAdapter):
         A bus that does not answer, and a bit that does not come, end the simulation: what is left
         is missing.
         """
-        from eightfold.sim.simulator.runner import BenchFailed, run_bench
-        from eightfold.sim.simulator.toolchain import checked_simulator
-
         count = self.check_cases(cases)
         design = self.designs()[0]
         program = self._program(cases, count)
@@ -217,29 +214,16 @@ class MemoryMappedAdapter(RtlAdapter):
             folder = Path(name)
             program.write(folder / "program.hex")
             self._write_images(folder, cases, count, seed)
-            links = {each: folder / each for each in ("program.hex", "results.hex")}
-            try:
-                report = run_bench(
-                    design,
-                    BENCH,
-                    checked_simulator(simulator),
-                    parameters={
-                        "folder": name,
-                        "total": program.lines,
-                        "patience": self.patience,
-                        "pauses": round(256 * self.pauses),
-                        "reset_cycles": self.reset_cycles,
-                        "memory_words": self._memory_words,
-                    },
-                    seed=seed,
-                    trace=trace,
-                    files=self.data_files() | links,
-                    cpu_seconds=self.cpu_seconds,
-                ).report
-                failed = ""
-            except BenchFailed as error:
-                report = {}
-                failed = failure_note(error)
+            job = {"folder": name, "total": program.lines, "memory_words": self._memory_words}
+            report, failed = self.simulated(
+                design,
+                BENCH,
+                simulator,
+                job | {"pauses": round(256 * self.pauses)},
+                {each: folder / each for each in ("program.hex", "results.hex")},
+                seed=seed,
+                trace=trace,
+            )
             results = self._read(folder, count)
         return UnitAnswers(
             results=results,
@@ -255,32 +239,44 @@ class MemoryMappedAdapter(RtlAdapter):
             raise InputError(f"{self.name}.bus: one of {', '.join(BUSES)}, not {self.bus!r}")
         return BUSES[self.bus]
 
-    def _port(self, what: str, named: Mapping[str, str], prefix: str, name: str) -> str | None:
-        """Return the port that a specification's name stands for, whatever case it is in."""
-        if name in named:
-            return named[name]
-        wanted = (prefix + name).lower()
-        return next((port for port in self._ports if port.lower() == wanted), None)
+    def _found(
+        self,
+        what: str,
+        kind: str,
+        drives: Mapping[str, bool],
+        needed: Container[str],
+        named: Mapping[str, str],
+        prefix: str,
+    ) -> dict[str, str]:
+        """Return the module's ports by the names of a specification, whatever case they are in.
+
+        ``drives`` says of each name whether the module drives it.
+        """
+        if unknown := sorted(set(named) - set(drives)):
+            raise InputError(
+                f"{self.name}.{what}: {kind} has no {', '.join(unknown)}; it has "
+                f"{', '.join(drives)}"
+            )
+        ports = {port.lower(): port for port in reversed([*self._ports])}
+        found = dict[str, str]()
+        for name, is_driven in drives.items():
+            port = named.get(name) or ports.get((prefix + name).lower())
+            if port is None and name in needed:
+                port = prefix + name  # which is told to be missing
+            if port is not None:
+                where = "ports" if what == "ports" else f"{what}.ports"
+                self.width(f"{where}[{name!r}]", port, is_input=not is_driven)
+                found[name] = port
+        return found
 
     @cached_property
     def _signals(self) -> dict[str, str]:
         """The module's ports by the bus's names."""
         bus = self._bus
-        found = dict[str, str]()
         prefix = bus.prefix if self.prefix is None else self.prefix
-        if unknown := sorted(set(self.ports) - set(bus.ports)):
-            raise InputError(
-                f"{self.name}.ports: {self.bus} has no {', '.join(unknown)}; it has "
-                f"{', '.join(bus.ports)}"
-            )
-        for name in bus.ports:
-            port = self._port("ports", self.ports, prefix, name)
-            if port is None and name not in bus.optional:
-                port = prefix + name  # which is told to be missing
-            if port is not None:
-                self.width(f"ports[{name!r}]", port, is_input=name in bus.driven)
-                found[name] = port
-        return found
+        drives = {name: name in bus.answered for name in bus.ports}
+        needed = bus.ports.keys() - bus.optional.keys()
+        return self._found("ports", self.bus, drives, needed, self.ports, prefix)
 
     @cached_property
     def _data(self) -> int:
@@ -521,21 +517,10 @@ class MemoryMappedAdapter(RtlAdapter):
         """The module's ports by the names of the memory's."""
         if self.memory is None:
             return {}
-        memory = self.memory
-        found = dict[str, str]()
-        if unknown := sorted(set(memory.ports) - set(self._memory_drives)):
-            raise InputError(
-                f"{self.name}.memory: {memory.port} has no {', '.join(unknown)}; it has "
-                f"{', '.join(self._memory_drives)}"
-            )
-        for name, drives in self._memory_drives.items():
-            port = self._port("memory", memory.ports, memory.prefix, name)
-            if port is None and name in NEEDED[memory.port]:
-                port = memory.prefix + name  # which is told to be missing
-            if port is not None:
-                self.width(f"memory.ports[{name!r}]", port, is_input=not drives)
-                found[name] = port
-        return found
+        memory, needed = self.memory, NEEDED[self.memory.port]
+        return self._found(
+            "memory", memory.port, self._memory_drives, needed, memory.ports, memory.prefix
+        )
 
     @cached_property
     def _memory_bits(self) -> int:

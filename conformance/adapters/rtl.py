@@ -403,14 +403,45 @@ class RtlAdapter(UnitAdapter):
             raise InputError(f"{self.name}: the cases lack {', '.join(missing)}")
         return len(next(iter(cases.values())))
 
+    def simulated(
+        self,
+        design: "Design",
+        bench: str,
+        simulator: str,
+        parameters: dict[str, Any],
+        files: dict[str, Path],
+        *,
+        seed: int,
+        trace: Path | None,
+    ) -> tuple[dict[str, Any], str]:
+        """Run a bench around the module; ``files`` are for the simulator's directory.
+
+        Returns
+        -------
+        What the bench reports, nothing if the simulation has failed; and then in a line why.
+        """
+        from eightfold.sim.simulator.runner import BenchFailed, run_bench
+        from eightfold.sim.simulator.toolchain import checked_simulator
+
+        try:
+            ran = run_bench(
+                design,
+                bench,
+                checked_simulator(simulator),
+                parameters=parameters
+                | {"patience": self.patience, "reset_cycles": self.reset_cycles},
+                seed=seed,
+                trace=trace,
+                files=self.data_files() | files,
+                cpu_seconds=self.cpu_seconds,
+            )
+        except BenchFailed as error:
+            text = str(error).splitlines()[0]
+            if "prematurely" in text or "ended early" in text:
+                text = "the simulation ended early: by $finish, or by an error in the module"
+            return {}, text
+        return ran.report, ""
+
     def data_files(self) -> dict[str, Path]:
         """Return `files` by their names in the simulator's directory."""
         return {path.name: path for path in (self.path("files", each) for each in self.files)}
-
-
-def failure_note(error: Exception) -> str:
-    """Return in one line why a simulation has failed."""
-    text = str(error).splitlines()[0]
-    if "prematurely" in text or "ended early" in text:
-        return "the simulation ended early: by $finish, or by an error in the module"
-    return text

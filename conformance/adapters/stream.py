@@ -32,7 +32,7 @@ from eightfold.conformance.adapters.dialects import (
     shown,
 )
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
-from eightfold.conformance.adapters.rtl import RtlAdapter, failure_note
+from eightfold.conformance.adapters.rtl import RtlAdapter
 from eightfold.conformance.answers import Simulation, UnitAnswers
 from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.vectors.manifest import COUNTS
@@ -288,9 +288,6 @@ class StreamAdapter(RtlAdapter):
         A simulator that ends early, because the module calls ``$finish`` for example, or does not
         end within ``cpu_seconds``, leaves the rest of the answers missing.
         """
-        from eightfold.sim.simulator.runner import BenchFailed, run_bench
-        from eightfold.sim.simulator.toolchain import checked_simulator
-
         count = self.check_cases(cases)
         design = self.designs()[0]
         elements = [element for element, _ in self._results[0]]
@@ -299,33 +296,17 @@ class StreamAdapter(RtlAdapter):
             words, results = Path(name, "stimulus.hex"), Path(name, "results.hex")
             seen = Path(name, "handshakes.hex")
             self._write(words, cases)
-            try:
-                report = run_bench(
-                    design,
-                    BENCH,
-                    checked_simulator(simulator),
-                    parameters={
-                        "total": -(-count // self.lanes),
-                        "count": count,
-                        "patience": self.patience,
-                        "linger": LINGER + (self.latency or 0),
-                        "pauses": round(256 * self.pauses),
-                        "reset_cycles": self.reset_cycles,
-                    },
-                    seed=seed,
-                    trace=trace,
-                    files={
-                        **self.data_files(),
-                        words.name: words,
-                        results.name: results,
-                        seen.name: seen,
-                    },
-                    cpu_seconds=self.cpu_seconds,
-                ).report
-                failed = ""
-            except BenchFailed as error:
-                report = {}
-                failed = failure_note(error)
+            job = {"total": -(-count // self.lanes), "count": count}
+            job |= {"linger": LINGER + (self.latency or 0), "pauses": round(256 * self.pauses)}
+            report, failed = self.simulated(
+                design,
+                BENCH,
+                simulator,
+                job,
+                {path.name: path for path in (words, results, seen)},
+                seed=seed,
+                trace=trace,
+            )
             values, answered = read_words(results, elements, self.shapes(count))
             # Words of several lanes are no cases, and their handshakes none of these.
             told = self.out_valid and self.lanes == 1 and seen.exists()

@@ -24,6 +24,7 @@ from eightfold.run.reference.oracle import (
     Oracle,
     OracleAborted,
     OracleError,
+    differ,
     differences,
     litert_tensors,
     with_state,
@@ -637,7 +638,7 @@ class Session(Closing):
                     continue
                 got = result.tensors[index], expected[index]
                 different = np.argwhere(differences(graph, operator, *got))
-                if not len(different) and _differ(*got).any():
+                if not len(different) and differ(*got).any():
                     result.near.append(index)
                 report.mismatches += len(different)
                 tensors[index].compared = True
@@ -657,19 +658,13 @@ class Session(Closing):
 def _expect_the_same(result: RunResult, undisturbed: Mapping[int, np.ndarray]) -> None:
     """Check that a run has the outputs of the undisturbed pass over its input."""
     for index, tensor in undisturbed.items():
-        if _differ(tensor, result.tensors[index]).any():
-            place = tuple(np.argwhere(_differ(tensor, result.tensors[index]))[0].tolist())
+        if differ(tensor, result.tensors[index]).any():
+            place = tuple(np.argwhere(differ(tensor, result.tensors[index]))[0].tolist())
             raise HardwareError(
                 f"output tensor {index} {list(place)} is {result.tensors[index][place]}, and "
                 f"{tensor[place]} in the undisturbed pass over the same input, which stores only "
                 "what the network needs: the hardware or the compiler is wrong"
             )
-
-
-def _differ(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Return where two tensors differ; NaN equals NaN, as at a network's float edges."""
-    both_nan = (got != got) & (expected != expected)
-    return (got != expected) & ~both_nan
 
 
 def _tensor_records(graph: Graph) -> list[TensorRecord]:

@@ -15,6 +15,7 @@ from eightfold.run.reference.oracle import (
     OracleAborted,
     OracleRejected,
     deviates,
+    differ,
     litert_tensors,
     with_state,
 )
@@ -123,7 +124,7 @@ def difference(got: np.ndarray, expected: np.ndarray) -> str:
     """Return how two tensors differ, empty if not; NaN equals NaN."""
     if got.shape != expected.shape or got.dtype != expected.dtype:
         return f"{got.dtype}{list(got.shape)}, not {expected.dtype}{list(expected.shape)}"
-    different = np.argwhere((got != expected) & ~((got != got) & (expected != expected)))
+    different = np.argwhere(differ(got, expected))
     if not different.size:
         return ""
     place = tuple(different[0].tolist())

@@ -19,6 +19,7 @@ from eightfold.common.program import CONFIG_HELP
 from eightfold.model import Graph
 from eightfold.model.graph import Operator
 from eightfold.operators import explain_element
+from eightfold.run.reference.oracle import differ
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.system import system_design
 from eightfold.target.config import PRESETS, AcceleratorConfig
@@ -113,6 +114,9 @@ STALL = click.Option(
     type=click.FloatRange(0, 1, max_open=True),
     help="Probability that a channel of the memory pauses; 0, 0.1 and 0.4 by turns without it.",
 )
+SIMULATED = (SEED, BACKEND, CONFIG, NETLIST, REFERENCE, STALL)
+"""Options of suites that golden or a simulator computes."""
+
 FILES = click.Option(
     ["--files"],
     multiple=True,
@@ -243,8 +247,7 @@ def first_difference(got: np.ndarray, expected: np.ndarray) -> tuple[int, ...] |
     """
     if got.shape != expected.shape or got.dtype != expected.dtype:
         raise ValueError(f"{got.dtype} {got.shape} in place of {expected.dtype} {expected.shape}")
-    different = (got != expected) & ~((got != got) & (expected != expected))
-    places = np.argwhere(different)
+    places = np.argwhere(differ(got, expected))
     return tuple(int(i) for i in places[0]) if len(places) else None
 
 

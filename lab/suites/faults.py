@@ -21,19 +21,7 @@ from eightfold.operators import run_graph
 from eightfold.sim.simulator.system import Place, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 from lab.gates import accelerator_source
-from lab.suites.common import (
-    BACKEND,
-    CONFIG,
-    NETLIST,
-    REFERENCE,
-    SEED,
-    STALL,
-    Request,
-    accelerator_designs,
-    compare,
-    error_case,
-    planned,
-)
+from lab.suites.common import SIMULATED, Request, accelerator_designs, compare, error_case, planned
 from lab.suites.networks import Network, make_network
 
 FAULTS = 12
@@ -173,7 +161,7 @@ SUITE = Suite(
     text="bus errors, resets and short streams in random networks, a good run after each",
     run=run,
     plan=planned(plan),
-    options=(SEED, BACKEND, CONFIG, NETLIST, REFERENCE, STALL),
+    options=SIMULATED,
     cases=10,
     backends=("verilator", "icarus"),
     designs=accelerator_designs,

@@ -31,12 +31,7 @@ from eightfold.target.config import AcceleratorConfig
 from lab.gates import accelerator_source
 from lab.hostile.subject import fitting_inputs, run_compiled, run_prepared
 from lab.suites.common import (
-    BACKEND,
-    CONFIG,
-    NETLIST,
-    REFERENCE,
-    SEED,
-    STALL,
+    SIMULATED,
     Request,
     Tensors,
     accelerator_designs,
@@ -449,7 +444,7 @@ SUITE = Suite(
     text="random networks of several operators, every tensor; each fourth is an odd one",
     run=run,
     plan=planned(plan),
-    options=(SEED, BACKEND, CONFIG, NETLIST, REFERENCE, STALL),
+    options=SIMULATED,
     cases=100,
     backends=("golden", "verilator", "icarus"),
     runtime=golden_reference,

@@ -35,12 +35,7 @@ from eightfold.sim.simulator.toolchain import Simulator
 from lab.coverage.bins import EXCLUDED, covered, every_bin
 from lab.gates import netlist_source
 from lab.suites.common import (
-    BACKEND,
-    CONFIG,
-    NETLIST,
-    REFERENCE,
-    SEED,
-    STALL,
+    SIMULATED,
     Request,
     accelerator_designs,
     compare,
@@ -263,12 +258,7 @@ SUITE = Suite(
             metavar="NAMES",
             help="CONV_2D,ADD for example.",
         ),
-        SEED,
-        BACKEND,
-        CONFIG,
-        NETLIST,
-        REFERENCE,
-        STALL,
+        *SIMULATED,
         click.Option(
             ["--coverage"],
             is_flag=True,

@@ -13,7 +13,7 @@ from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.citation import broken
 from eightfold.conformance.judge.explain import Explained, Indices, Observations, explain
 from eightfold.conformance.judge.models.mistakes import operator_mistakes, operator_power
-from eightfold.conformance.judge.models.outcomes import ModelOutcome, differ, shown
+from eightfold.conformance.judge.models.outcomes import ModelOutcome, shown
 from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun
 from eightfold.conformance.judge.models.tolerances import measured, tolerance_of
 from eightfold.conformance.judge.rules import Clause, Mask, clauses_of, common_text
@@ -22,6 +22,7 @@ from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.verdict import LISTED, CaseOutcome, ClaimFinding, FailedCase
 from eightfold.model import Graph, Operator
 from eightfold.operators import explain_element, load_model
+from eightfold.run.reference.oracle import differ
 
 _Facts = dict[str, bool]
 

@@ -9,6 +9,7 @@ from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.verdict import CaseOutcome
 from eightfold.model import Graph
+from eightfold.run.reference.oracle import differ
 
 _ENDINGS = {
     "refused": CaseOutcome.REFUSED,
@@ -93,9 +94,3 @@ def _compared(
             )
             first = ModelOutcome(outcome, text, (index, place))
     return ModelOutcome(outcome, first.message, first.place)
-
-
-def differ(theirs: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Return where two tensors of one shape differ; NaN equals NaN."""
-    both_nan = (theirs != theirs) & (expected != expected)
-    return np.asarray((theirs != expected) & ~both_nan)

@@ -10,6 +10,7 @@ import numpy as np
 from eightfold.common.errors import InputError
 from eightfold.common.files import read_arrays
 from eightfold.model import Graph, Operator, Quantization, Tensor, read_model
+from eightfold.run.reference.oracle import differ
 
 OPERATORS_SHOWN = 3
 TENSORS_SHOWN = 24
@@ -126,9 +127,7 @@ def differences(
                 Difference(tensor=tensor, where=None, expected=_kind(one), got=_kind(other))
             )
             continue
-        unequal = one != other
-        if one.dtype.kind == "f":
-            unequal &= ~(np.isnan(one) & np.isnan(other))
+        unequal = differ(one, other)
         if unequal.any():
             where = np.unravel_index(int(np.argmax(unequal)), unequal.shape)
             found.append(

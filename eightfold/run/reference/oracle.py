@@ -228,20 +228,25 @@ LOG_SOFTMAX in float32 may differ. The runtimes take exp and log from the C libr
 whose results differ from library to library and are one step beside the rounded ones at times."""
 
 
+def differ(got: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """Return where two tensors of one shape differ; NaN equals NaN, as at a float edge."""
+    both_nan = (got != got) & (expected != expected)
+    return np.asarray((got != expected) & ~both_nan)
+
+
 def differences(
     graph: Graph, operator: Operator, got: np.ndarray, expected: np.ndarray
 ) -> np.ndarray:
-    """Return where an operator's results differ; NaN equals NaN, as at a network's float edges.
+    """Return where an operator's results differ, as `differ` has it.
 
     SOFTMAX and LOG_SOFTMAX in float32 may differ by `FLOAT_STEPS`, and nothing else by anything.
     """
-    both_nan = (got != got) & (expected != expected)
-    differ = (got != expected) & ~both_nan
+    different = differ(got, expected)
     if from_library(graph, operator):
         least = 1.0 if operator.name == "LOG_SOFTMAX" else 0.0
         size = np.maximum(np.abs(expected), np.float32(least))
-        differ &= ~(np.abs(got - expected) <= FLOAT_STEPS * np.spacing(size))
-    return differ
+        different &= ~(np.abs(got - expected) <= FLOAT_STEPS * np.spacing(size))
+    return different
 
 
 def from_library(graph: Graph, operator: Operator) -> bool:
