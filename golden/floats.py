@@ -24,7 +24,7 @@ def quantize_float(
     UndefinedError
         If a value is not a number, or ``round(x / s)`` leaves int32.
     """
-    scale, zero_point = _along_axis(output_quantization, x.ndim)
+    scale, zero_point = output_quantization.along_axis(x.ndim)
     with np.errstate(over="ignore", under="ignore"):
         steps = round_half_away(x / scale).astype(np.float64)
     if not np.all((steps >= INT32_MIN) & (steps <= INT32_MAX)):
@@ -40,7 +40,7 @@ def dequantize(
     One scale, or one per slice along the input's axis, where the product is in float32. ``tflm``
     takes the first scale and zero point for all slices.
     """
-    scale, zero_point = _along_axis(input_quantization, x.ndim)
+    scale, zero_point = input_quantization.along_axis(x.ndim)
     if reference == "tflm":
         scale, zero_point = scale.flat[0], zero_point.flat[0]
     difference = x.astype(np.int64) - zero_point
@@ -76,15 +76,3 @@ def _saturated(x: NDArray[np.float32], limits: np.iinfo, no_number: int) -> NDAr
     ends[x < 0] = limits.min
     ends[np.isnan(x)] = no_number
     return np.where(inside, np.where(inside, x, 0).astype(limits.dtype), ends)
-
-
-def _along_axis(
-    quantization: Quantization, rank: int
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return scales and zero points in a shape that broadcasts over ``rank`` dimensions."""
-    if quantization.axis is None:
-        scale, zero_point = quantization.per_tensor()
-        return np.asarray(scale), np.asarray(zero_point)
-    shape = [1] * rank
-    shape[quantization.axis] = -1
-    return quantization.scale.reshape(shape), quantization.zero_point.reshape(shape)

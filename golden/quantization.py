@@ -73,6 +73,15 @@ class Quantization:
             raise UndefinedError("the scale of an activation must not be 0")
         return self.scale[0], int(self.zero_point[0])
 
+    def along_axis(self, rank: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return scales and zero points in a shape that broadcasts over ``rank`` dimensions."""
+        if self.axis is None:
+            scale, zero_point = self.per_tensor()
+            return np.asarray(scale), np.asarray(zero_point)
+        shape = [1] * rank
+        shape[self.axis] = -1
+        return self.scale.reshape(shape), self.zero_point.reshape(shape)
+
 
 @lru_cache(maxsize=1024)
 def fused_bounds(activation: str, output: Quantization) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from eightfold.conformance.judge.arithmetic import saturate, wrap
 from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds, wide
 from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made
+from eightfold.conformance.units.dot import differences
 from eightfold.golden.fixed_point import Integers, wrap32
 
 LENGTH = 64
@@ -290,17 +291,10 @@ def results_with(cases: Cases, mistakes: tuple[Mistake, ...] = ()) -> Integers:
     return compute(made(DotArithmetic(), mistakes), cases)
 
 
-def _differences(cases: Cases) -> tuple[Integers, Integers]:
-    return (
-        cases["inputs"] - cases["input_zero_point"][:, None],
-        cases["weights"] - cases["weight_zero_point"][:, None],
-    )
-
-
 def features(cases: Cases, meant: Mask) -> Features:
     """Return the features of cases: of their fields, and of values inside the sum."""
     n, zx, zw = (cases[name] for name in ("length", "input_zero_point", "weight_zero_point"))
-    x, w = _differences(cases)
+    x, w = differences(cases)
     products = x * w
     inside = np.arange(LENGTH) < n[:, None]
     sums = np.cumsum(products, axis=1)

@@ -1,5 +1,6 @@
 """The dot product of two lists of int8 with zero points, and a bias, in int32."""
 
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
@@ -124,12 +125,13 @@ def _results(inputs: dict[str, NDArray]) -> NDArray[np.int64]:
 
 def _sums(inputs: dict[str, NDArray]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the least and the largest of a sum on its way, without the bias; 0 is on it."""
-    x, w = _differences(inputs)
+    x, w = differences(inputs)
     sums = np.cumsum(x * w, axis=1)
     return np.minimum(sums.min(axis=1), 0), np.maximum(sums.max(axis=1), 0)
 
 
-def _differences(inputs: dict[str, NDArray]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def differences(inputs: Mapping[str, NDArray]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return inputs and weights of each case without their zero points."""
     return (
         inputs["inputs"] - inputs["input_zero_point"][:, None],
         inputs["weights"] - inputs["weight_zero_point"][:, None],
@@ -147,7 +149,7 @@ def _fitting(
 ) -> dict[str, NDArray]:
     """Return weights and biases for which a profile's accumulator holds each sum on its way."""
     end = 1 << (profile.limits.accumulator_bits - 1)
-    x, w = _differences(inputs)
+    x, w = differences(inputs)
     low, high = _sums(inputs)
     # Weights towards zero by as many bits as the sum of all absolute products is too large.
     bits = np.frexp(np.abs(x * w).sum(axis=1) // end)[1]

@@ -212,10 +212,6 @@ class _Memory:
     buffered: Mapping[int, Sequence[Buffered]]
 
 
-def _loads_table(command: Issued) -> bool:
-    return any(interval.space == Space.TABLES for interval in command.writes)
-
-
 def _placements(
     program: StepProgram, memory: _Memory, issued: Sequence[Issued], tensors: int
 ) -> Iterator[Placement]:
@@ -224,8 +220,7 @@ def _placements(
     kept = [
         index
         for index, command in enumerate(issued)
-        if index in (0, len(issued) - 1)
-        or (command.engine is not None and not _loads_table(command))
+        if index in (0, len(issued) - 1) or (command.engine is not None and not command.loads_table)
     ]
     steps = [issued[index].step for index in kept]
     blocks = [

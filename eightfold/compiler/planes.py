@@ -15,7 +15,7 @@ from eightfold.compiler.step_program import StepProgram
 from eightfold.compiler.steps.channelwise import DepthwiseConvolution
 from eightfold.compiler.steps.convolution import Convolution, vectors, widened
 from eightfold.compiler.steps.side_by_side import best_side_by_side, planes
-from eightfold.compiler.steps.step import Step
+from eightfold.compiler.steps.step import Step, UnaryStep
 from eightfold.compiler.steps.windowed import LONGEST
 from eightfold.estimate.cost import MATRIX_APART
 from eightfold.target.config import AcceleratorConfig
@@ -23,20 +23,14 @@ from eightfold.target.memory import MemoryTiming
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanesConvolution(Step):
+class PlanesConvolution(UnaryStep):
     """A convolution into planes; source and target are in the scratchpad.
 
     ``parts`` compute one plane each of the target, which has ``shape`` (N, H, W, C).
     """
 
-    source: int
     shape: tuple[int, int, int, int]
     parts: tuple[Convolution, ...]
-
-    @property
-    def uses(self) -> tuple[int, ...]:
-        """The tensors that must be reachable."""
-        return (self.source, self.target)
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit one plane after the other, image by image."""

@@ -53,6 +53,11 @@ class Issued:
     writes: tuple[Interval, ...] = ()
 
     @property
+    def loads_table(self) -> bool:
+        """Whether it fills a table of the vector engine."""
+        return any(write.space == Space.TABLES for write in self.writes)
+
+    @property
     def command(self) -> Command:
         """What kind of command it is."""
         return COMMANDS[self.instruction.opcode]

@@ -98,7 +98,7 @@ def quantize(
         If a value is NaN, or a scale 0.
     """
     values = np.asarray(real, dtype=np.float32)
-    scale, zero_point = _along_axis(quantization, values.ndim)
+    scale, zero_point = quantization.along_axis(values.ndim)
     if np.any(np.isnan(values)) or np.any(scale == 0):
         raise UndefinedError("neither NaN nor a scale of 0 has a code")
     with np.errstate(over="ignore", under="ignore"):
@@ -107,7 +107,7 @@ def quantize(
 
 def dequantize(codes: NDArray[Any], quantization: Quantization) -> NDArray[np.float32]:
     """Return ``r = S (q - Z)`` in float32; the difference is exact."""
-    scale, zero_point = _along_axis(quantization, codes.ndim)
+    scale, zero_point = quantization.along_axis(codes.ndim)
     difference = (codes.astype(np.int64) - zero_point).astype(np.float32)
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(scale * difference)
@@ -259,13 +259,3 @@ def requantizer(
         return fields | {"left": np.maximum(shift, 0), "right": np.maximum(-shift, 0)}
     raised = np.minimum(factor << np.maximum(-shift, 0), INT32_MAX)
     return fields | {"multiplier": raised, "right": np.maximum(shift, 0)}
-
-
-def _along_axis(quantization: Quantization, rank: int) -> tuple[NDArray[np.float32], Integers]:
-    """Return scale and zero point in a shape that broadcasts along the quantization's axis."""
-    if quantization.axis is None:
-        scale, zero_point = quantization.per_tensor()
-        return np.asarray(scale), np.asarray(zero_point)
-    shape = [1] * rank
-    shape[quantization.axis] = -1
-    return quantization.scale.reshape(shape), quantization.zero_point.reshape(shape)

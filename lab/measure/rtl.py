@@ -62,14 +62,9 @@ def work(case: MeasuredCase, stream: Compiled) -> dict[int, Issued]:
         for index, issued in enumerate(stream.issued)
         if issued.operator == case.operator.index
         and issued.engine is not None
-        and not loads_table(issued)
+        and not issued.loads_table
         and not any(write.overlaps(place) for write in issued.writes for place in outputs)
     }
-
-
-def loads_table(issued: Issued) -> bool:
-    """Return whether a command fills a table of the vector engine."""
-    return any(write.space == Space.TABLES for write in issued.writes)
 
 
 def engines(case: MeasuredCase, stream: Compiled) -> tuple[Engine, ...]:
@@ -181,6 +176,6 @@ def operator_cycles(case: MeasuredCase, stream: Compiled, events: NDArray[np.int
     before = [
         end
         for index, end in ends.items()
-        if stream.issued[index].operator < case.operator.index or loads_table(stream.issued[index])
+        if stream.issued[index].operator < case.operator.index or stream.issued[index].loads_table
     ]
     return max(ends[index] for index in own) - max(before)

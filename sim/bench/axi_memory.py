@@ -4,9 +4,21 @@ import random
 from collections import deque
 from typing import Any
 
+import numpy as np
 from cocotb.triggers import RisingEdge
 
+from eightfold.hw.ports import BURST
 from eightfold.sim.bench.support import stall_rng
+
+
+def random_bursts(
+    generator: np.random.Generator, beats_of_memory: int, count: int
+) -> list[tuple[int, int]]:
+    """Return bursts of 1 to `BURST` beats within multiples of `BURST` beats: first beat, beats."""
+    first = generator.integers(0, beats_of_memory, count)
+    beats = np.minimum(generator.integers(1, BURST + 1, count), BURST - first % BURST)
+    return [(int(at), int(length)) for at, length in zip(first, beats, strict=True)]
+
 
 SLAVE_ERROR = 2
 """The answer that an access failed."""

@@ -11,8 +11,10 @@ import cocotb
 import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge, Timer
+from cocotb.utils import get_sim_time
 
 from eightfold.sim.simulator.limits import ENVIRONMENT
+from eightfold.target.config import AcceleratorConfig
 
 CLOCK_NS = 10
 """The period of the clock that every bench has."""
@@ -36,6 +38,16 @@ def seed() -> int:
 def rng(stream: int = 0) -> np.random.Generator:
     """Return numpy's generator number ``stream`` of this seed, for test data."""
     return np.random.default_rng([seed(), stream])
+
+
+def configuration() -> AcceleratorConfig:
+    """Return the configuration whose fields are the bench's parameter ``config``."""
+    return AcceleratorConfig(**parameters()["config"])
+
+
+def cycle() -> int:
+    """Return the number of the clock cycle."""
+    return int(get_sim_time("ns")) // CLOCK_NS
 
 
 def stall_rng(name: str) -> random.Random:

@@ -15,12 +15,11 @@ from typing import Any, Protocol
 
 import numpy as np
 from cocotb.triggers import RisingEdge, Timer
-from cocotb.utils import get_sim_time
 from numpy.typing import NDArray
 
 from eightfold.sim.bench.registers import Registers
 from eightfold.sim.bench.stream import CLOCK_NS
-from eightfold.sim.bench.support import clock_cycles, parameters, progress, report, rng
+from eightfold.sim.bench.support import clock_cycles, cycle, parameters, progress, report, rng
 from eightfold.sim.simulator.memory_image import MemoryImage, Region
 
 SETTLE = 8
@@ -116,7 +115,7 @@ class SystemJob:
         report(
             {
                 "runs": outcomes,
-                "cycles": int(get_sim_time("ns")) // CLOCK_NS,
+                "cycles": cycle(),
                 "seconds": time.monotonic() - begun,
             }
         )

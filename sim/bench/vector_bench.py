@@ -15,12 +15,17 @@ from eightfold.hw.vector.words import table_load_layout
 from eightfold.isa import VECTOR
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.stream import StreamSource
-from eightfold.sim.bench.support import parameters, rng, stall_rng, start_clock_and_reset
+from eightfold.sim.bench.support import (
+    configuration,
+    parameters,
+    rng,
+    stall_rng,
+    start_clock_and_reset,
+)
 from eightfold.sim.bench.words import pack
 from eightfold.sim.machine.explain import explain_vector
 from eightfold.sim.machine.vector import RowState, run_vector
 from eightfold.sim.stimuli.vector import Fields
-from eightfold.target.config import AcceleratorConfig
 
 ENTRIES = 256
 
@@ -47,7 +52,7 @@ class VectorBench:
 
     def __init__(self, dut: Any, stall: float = 0.0, idle: float = 0.0) -> None:
         self.dut, self.stall = dut, stall
-        self.config = AcceleratorConfig(**parameters()["config"])
+        self.config = configuration()
         self.rng = rng(7)
         size = self.config.scratchpad
         self.memory = self.rng.integers(-128, 128, size, dtype=np.int8)

@@ -16,13 +16,7 @@ from cocotb.triggers import RisingEdge
 from eightfold import isa
 from eightfold.hw.control.command_decoder import ERROR_LAYOUT
 from eightfold.isa.decode import CommandError, read_stream
-from eightfold.sim.bench.support import (
-    parameters,
-    report,
-    rng,
-    stall_rng,
-    start_clock_and_reset,
-)
+from eightfold.sim.bench.support import configuration, report, rng, stall_rng, start_clock_and_reset
 from eightfold.sim.stimuli.commands import any_command, begin_command, end_command, unused_bits
 from eightfold.target.config import AcceleratorConfig
 
@@ -80,7 +74,7 @@ class DecoderBench:
 
     def __init__(self, dut: Any) -> None:
         self.dut = dut
-        self.config = AcceleratorConfig(**parameters()["config"])
+        self.config = configuration()
         self.rng = rng(0)
         self._pauses = stall_rng("decoder")
         self._edge = RisingEdge(dut.clk)

@@ -17,6 +17,7 @@ from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import (
     clock_cycles,
+    cycle,
     parameters,
     rng,
     stall_rng,
@@ -48,7 +49,7 @@ class FetchBench:
         dut.yields.value = 0
 
     def _note(self, _: int) -> None:
-        self.cycles.append(int(get_sim_time("ns")) // CLOCK_NS)
+        self.cycles.append(cycle())
         self.most = max(self.most, self.memory.requested - len(self.cycles))
 
     async def start(self, runs: list[tuple[int, int]]) -> None:
@@ -161,7 +162,7 @@ async def the_stated_latency(dut: Any) -> None:
     bench.scoreboard.expect(bench.sink, [int.from_bytes(bench.contents[: bench.port], "little")])
     cocotb.start_soon(bench.memory.run())
     await bench.runs.send(pack(run_layout(), {"address": 0, "beats": 1}))
-    sent = int(get_sim_time("ns")) // CLOCK_NS
+    sent = cycle()
     await bench.scoreboard.finish()
     requested = int(started[0]) // CLOCK_NS
     assert requested - sent == 3

@@ -9,14 +9,21 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from cocotb.utils import get_sim_time
 from numpy.typing import NDArray
 
 from eightfold.hw.array.mac_array import latency
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.sim.bench.scoreboard import StreamScoreboard, wrong_byte
-from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
-from eightfold.sim.bench.support import clock_cycles, parameters, report, rng, start_clock_and_reset
+from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.support import (
+    clock_cycles,
+    configuration,
+    cycle,
+    parameters,
+    report,
+    rng,
+    start_clock_and_reset,
+)
 from eightfold.sim.machine import beats as beats_model
 from eightfold.sim.machine.beats import Program
 from eightfold.sim.machine.explain import explain_beats
@@ -24,11 +31,6 @@ from eightfold.sim.stimuli.beats import ProgramBuilder, random_program
 from eightfold.target.config import AcceleratorConfig
 
 INPUTS = ("parameters", "weights", "activations")
-
-
-def configuration() -> AcceleratorConfig:
-    """Return the configuration that the runner asks for."""
-    return AcceleratorConfig(**parameters()["config"])
 
 
 def words_of(results: NDArray[np.int8]) -> list[int]:
@@ -85,11 +87,6 @@ class ArrayBench:
         """Send a program and wait until all its results have come and were right."""
         await self.start(program)
         await self.scoreboard.finish()
-
-
-def cycle() -> int:
-    """Return the number of the clock cycle."""
-    return int(get_sim_time("ns")) // CLOCK_NS
 
 
 @cocotb.test()

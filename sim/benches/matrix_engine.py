@@ -12,15 +12,21 @@ from typing import Any
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
-from cocotb.utils import get_sim_time
 
 from eightfold.hw.array.mac_array import latency
 from eightfold.hw.matrix.engine import STATUS_LAYOUT
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.ports import scratchpad_write_layout
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
-from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
-from eightfold.sim.bench.support import parameters, report, rng, start_clock_and_reset
+from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.support import (
+    configuration,
+    cycle,
+    parameters,
+    report,
+    rng,
+    start_clock_and_reset,
+)
 from eightfold.sim.stimuli.matrix import KINDS, Kinds, MatrixJob, MatrixRandom
 from eightfold.target.config import AcceleratorConfig
 
@@ -182,16 +188,6 @@ class EngineBench:
         assert len([c for c in self.reads if c < now]) >= reads, "done before all was read"
         assert len([c for c in self.writes if c < now]) >= writes, "done before all was written"
         assert len(self.faults) >= faults
-
-
-def cycle() -> int:
-    """Return the number of the clock cycle."""
-    return int(get_sim_time("ns")) // CLOCK_NS
-
-
-def configuration() -> AcceleratorConfig:
-    """Return the configuration that the runner asks for."""
-    return AcceleratorConfig(**parameters()["config"])
 
 
 async def random_rounds(

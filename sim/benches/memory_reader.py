@@ -9,15 +9,15 @@ from typing import Any
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
-from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiRamRead, AxiReadBus
 
 from eightfold.hw.ports import BURST, burst_layout
 from eightfold.sim.bench.axi_checker import AxiChecker
-from eightfold.sim.bench.axi_memory import AxiMemory
-from eightfold.sim.bench.stream import CLOCK_NS, StreamSource, watchdog
+from eightfold.sim.bench.axi_memory import AxiMemory, random_bursts
+from eightfold.sim.bench.stream import StreamSource, watchdog
 from eightfold.sim.bench.support import (
     clock_cycles,
+    cycle,
     parameters,
     report,
     rng,
@@ -57,7 +57,7 @@ class Client:
                 expected = self.expected[self.beats]
                 assert got == expected, f"{where} differs: got {got:#x}, expected {expected:#x}"
                 self.beats += 1
-                self.cycles.append(int(get_sim_time("ns")) // CLOCK_NS)
+                self.cycles.append(cycle())
 
 
 class ReaderBench:
@@ -100,13 +100,6 @@ class ReaderBench:
         assert self.checker.idle
 
 
-def random_bursts(generator: np.random.Generator, count: int) -> list[tuple[int, int]]:
-    """Return bursts of 1 to BURST beats within multiples of BURST beats."""
-    first = generator.integers(0, BEATS, count)
-    beats = np.minimum(generator.integers(1, BURST + 1, count), BURST - first % BURST)
-    return [(int(at), int(length)) for at, length in zip(first, beats, strict=True)]
-
-
 @cocotb.test()
 @cocotb.parametrize(
     (("idle", "stall", "latency"), [(0.0, 0.0, 1), (0.0, 0.6, 1), (0.5, 0.3, 20), (0.0, 0.9, 3)])
@@ -117,7 +110,7 @@ async def every_client_gets_its_beats(dut: Any, idle: float, stall: float, laten
     generator = rng(1)
     await bench.start()
     for client in bench.clients:
-        bench.ask(client, random_bursts(generator, 40))
+        bench.ask(client, random_bursts(generator, BEATS, 40))
     await bench.finish()
     report({"most": bench.checker.most_reads})
 
@@ -135,7 +128,7 @@ async def agrees_with_another_model_of_memory(dut: Any) -> None:
         channel.set_pause_generator(iter(lambda: pauses.random() < 0.4, None))
     await bench.start(memory=False)
     for client in bench.clients:
-        bench.ask(client, random_bursts(generator, 20))
+        bench.ask(client, random_bursts(generator, BEATS, 20))
     await bench.finish()
 
 
@@ -179,7 +172,7 @@ async def errors_are_told_with_their_beat(dut: Any) -> None:
     expected = []
     told = []
     for client in bench.clients:
-        bursts = random_bursts(generator, 20)
+        bursts = random_bursts(generator, BEATS, 20)
         bench.ask(client, bursts)
         places = [at * port in bad for first, beats in bursts for at in range(first, first + beats)]
         expected += [(client.number, beat) for beat, wrong in enumerate(places) if wrong]
@@ -194,7 +187,7 @@ async def errors_are_told_with_their_beat(dut: Any) -> None:
 
     def counted(number: int) -> int:
         # The client's own task may have counted this edge's beat already.
-        now = int(get_sim_time("ns")) // CLOCK_NS
+        now = cycle()
         cycles = bench.clients[number].cycles
         return int(bool(cycles) and cycles[-1] == now)
 
@@ -211,7 +204,7 @@ async def stop_ends_what_is_open_and_begins_nothing(dut: Any, stall: float) -> N
     generator = rng(5)
     await bench.start()
     for client in bench.clients:
-        bench.ask(client, random_bursts(generator, 30))
+        bench.ask(client, random_bursts(generator, BEATS, 30))
     for _ in range(8):
         await clock_cycles(dut, int(generator.integers(1, 60)))
         dut.stop.value = 1

@@ -9,16 +9,16 @@ from typing import Any
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
-from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiRamWrite, AxiWriteBus
 
 from eightfold.hw.ports import BURST, burst_layout
 from eightfold.sim.bench.axi_checker import AxiChecker
-from eightfold.sim.bench.axi_memory import AxiMemory
+from eightfold.sim.bench.axi_memory import AxiMemory, random_bursts
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
-from eightfold.sim.bench.stream import CLOCK_NS, StreamSource, watchdog
+from eightfold.sim.bench.stream import StreamSource, watchdog
 from eightfold.sim.bench.support import (
     clock_cycles,
+    cycle,
     parameters,
     report,
     rng,
@@ -104,13 +104,6 @@ class WriterBench:
         assert_equal_bytes("memory: byte", actual, expected)
 
 
-def random_bursts(generator: np.random.Generator, count: int) -> list[tuple[int, int]]:
-    """Return bursts of 1 to BURST beats within multiples of BURST beats."""
-    first = generator.integers(0, BEATS, count)
-    beats = np.minimum(generator.integers(1, BURST + 1, count), BURST - first % BURST)
-    return [(int(at), int(length)) for at, length in zip(first, beats, strict=True)]
-
-
 @cocotb.test()
 @cocotb.parametrize(
     (("idle", "stall", "latency"), [(0.0, 0.0, 1), (0.0, 0.6, 1), (0.5, 0.3, 20), (0.0, 0.9, 3)])
@@ -120,7 +113,7 @@ async def memory_holds_what_was_written(dut: Any, idle: float, stall: float, lat
     bench = WriterBench(dut, idle, stall=stall, latency=latency)
     generator = rng(1)
     await bench.start()
-    bench.write(random_bursts(generator, 40), generator)
+    bench.write(random_bursts(generator, BEATS, 40), generator)
     await bench.finish()
 
 
@@ -136,7 +129,7 @@ async def agrees_with_another_model_of_memory(dut: Any) -> None:
     for channel in (ram.aw_channel, ram.w_channel, ram.b_channel):
         channel.set_pause_generator(iter(lambda: pauses.random() < 0.4, None))
     await bench.start(memory=False)
-    bench.write(random_bursts(generator, 40), generator)
+    bench.write(random_bursts(generator, BEATS, 40), generator)
     while bench.answered < bench.asked:
         await clock_cycles(dut, 1)
     bench.contents[:] = ram.read(0, len(bench.contents))
@@ -157,7 +150,7 @@ async def a_beat_per_cycle_with_several_bursts_open(dut: Any) -> None:
         while True:
             await edge
             if dut.axi__wvalid.value and dut.axi__wready.value:
-                cycles.append(int(get_sim_time("ns")) // CLOCK_NS)
+                cycles.append(cycle())
 
     cocotb.start_soon(watch())
     await bench.finish()
@@ -193,7 +186,7 @@ async def errors_are_told_with_their_answer(dut: Any) -> None:
     bench = WriterBench(dut, 0.1, stall=0.3, errors=bad)
     generator = rng(6)
     await bench.start()
-    bursts = random_bursts(generator, 60)
+    bursts = random_bursts(generator, BEATS, 60)
     bench.write(bursts, generator)
     await bench.finish()
     failed = [
@@ -210,7 +203,7 @@ async def stop_ends_what_is_open_and_begins_nothing(dut: Any, stall: float) -> N
     bench = WriterBench(dut, 0.0, stall=stall, latency=10)
     generator = rng(7)
     await bench.start()
-    bench.write(random_bursts(generator, 60), generator)
+    bench.write(random_bursts(generator, BEATS, 60), generator)
     for _ in range(8):
         await clock_cycles(dut, int(generator.integers(1, 80)))
         dut.stop.value = 1

@@ -8,15 +8,20 @@ from typing import Any
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
-from cocotb.utils import get_sim_time
 
 from eightfold.hw.matrix.parameter_records import BIAS, RECORD
 from eightfold.isa import PARAMETERS, REQUANTIZE_LAYOUT
 from eightfold.sim.bench.memory_port import MemoryPort, expect_little_ahead
 from eightfold.sim.bench.scoreboard import StreamScoreboard
-from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
-from eightfold.sim.bench.support import clock_cycles, parameters, report, rng, start_clock_and_reset
-from eightfold.target.config import AcceleratorConfig
+from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.support import (
+    clock_cycles,
+    configuration,
+    cycle,
+    report,
+    rng,
+    start_clock_and_reset,
+)
 
 BASE = 4096 - 64
 SIZE = (1 << 14) + BIAS
@@ -35,7 +40,7 @@ class ParameterBench:
         self, dut: Any, idle: float, stall: float, latency: int = 8, size: int = SIZE
     ) -> None:
         self.dut = dut
-        self.config = AcceleratorConfig(**parameters()["config"])
+        self.config = configuration()
         self.alignment = max(RECORD, self.config.port)
         self.contents = rng(0).bytes(BASE + SIZE + BEYOND)
         self.memory = MemoryPort(
@@ -48,7 +53,7 @@ class ParameterBench:
         self.faults = 0
         self.size = size
         dut.yields.value = 0
-        self.sink.add_callback(lambda _: self.cycles.append(int(get_sim_time("ns")) // CLOCK_NS))
+        self.sink.add_callback(lambda _: self.cycles.append(cycle()))
         dut.region.value = BASE | size << 32
 
     async def start(self, commands: list[Command]) -> None:

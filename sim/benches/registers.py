@@ -17,8 +17,13 @@ from eightfold import isa
 from eightfold.hw.control.registers import constants, register_layout
 from eightfold.isa import Access
 from eightfold.sim.bench.axi_lite import AxiLite
-from eightfold.sim.bench.support import clock_cycles, parameters, stall_rng, start_clock_and_reset
-from eightfold.target.config import AcceleratorConfig
+from eightfold.sim.bench.support import (
+    clock_cycles,
+    configuration,
+    parameters,
+    stall_rng,
+    start_clock_and_reset,
+)
 
 SPACE = 0x100
 """Bytes of addresses."""
@@ -37,7 +42,7 @@ class RegistersBench:
 
     def __init__(self, dut: Any) -> None:
         self.dut = dut
-        self.config = AcceleratorConfig(**parameters()["config"])
+        self.config = configuration()
         self.rng: random.Random = stall_rng("accesses")
         AxiLite(dut)  # drives all inputs, some of which the other master does not know
         self.axi: Any = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)

@@ -11,7 +11,6 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from cocotb.utils import get_sim_time
 from numpy.typing import NDArray
 
 from eightfold.conformance.units import requantize
@@ -20,8 +19,8 @@ from eightfold.golden.requantize import requantize as golden_requantize
 from eightfold.golden.rounding import ROUNDINGS, rounding_code
 from eightfold.hw.requantizer import REQUANTIZER_INPUT, Requantizer
 from eightfold.sim.bench.scoreboard import StreamScoreboard, wrong_byte
-from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
-from eightfold.sim.bench.support import parameters, report, rng, start_clock_and_reset
+from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.support import cycle, parameters, report, rng, start_clock_and_reset
 from eightfold.sim.bench.words import pack
 from eightfold.sim.machine.explain import requantize_lines
 
@@ -183,11 +182,6 @@ class RequantizerBench:
         """Send cases without a pause, and check that one result leaves in every cycle."""
         words = await self.run(cases)
         assert self.last - self.first == words - 1
-
-
-def cycle() -> int:
-    """Return the number of the clock cycle."""
-    return int(get_sim_time("ns")) // CLOCK_NS
 
 
 @cocotb.test()

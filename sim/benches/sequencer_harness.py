@@ -15,9 +15,14 @@ from eightfold.hw.ports import TRACE_LAYOUT
 from eightfold.isa import ErrorCode
 from eightfold.sim.bench.axi_lite import AxiLite
 from eightfold.sim.bench.registers import Registers
-from eightfold.sim.bench.support import clock_cycles, parameters, stall_rng, start_clock_and_reset
+from eightfold.sim.bench.support import (
+    clock_cycles,
+    configuration,
+    parameters,
+    stall_rng,
+    start_clock_and_reset,
+)
 from eightfold.sim.stimuli.commands import RandomCommand, join
-from eightfold.target.config import AcceleratorConfig
 
 BASE = 0x4000_0000
 """Address of the command stream."""
@@ -210,7 +215,7 @@ class SequencerBench:
 
     def __init__(self, dut: Any, pace: float = 20, stall: float = 0.3) -> None:
         self.dut = dut
-        self.config = AcceleratorConfig(**parameters()["config"])
+        self.config = configuration()
         self.count: int = parameters()["commands"]
         self.stubs = Stubs(dut, self.config.port, pace, stall)
         self.registers = Registers(dut, AxiLite(dut))

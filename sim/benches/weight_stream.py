@@ -8,14 +8,20 @@ from typing import Any
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
-from cocotb.utils import get_sim_time
 
 from eightfold.hw.matrix.weight_stream import WeightCommands
 from eightfold.isa import WEIGHTS
 from eightfold.sim.bench.memory_port import MemoryPort, expect_little_ahead
 from eightfold.sim.bench.scoreboard import StreamScoreboard
-from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
-from eightfold.sim.bench.support import clock_cycles, parameters, report, rng, start_clock_and_reset
+from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.support import (
+    clock_cycles,
+    configuration,
+    cycle,
+    report,
+    rng,
+    start_clock_and_reset,
+)
 from eightfold.target.config import AcceleratorConfig
 
 BASE = 1024
@@ -31,7 +37,7 @@ class WeightBench:
 
     def __init__(self, dut: Any, idle: float, stall: float, latency: int = 8) -> None:
         self.dut = dut
-        self.config = AcceleratorConfig(**parameters()["config"])
+        self.config = configuration()
         self.contents = rng(0).bytes(BASE + SIZE + BEYOND)
         self.memory = MemoryPort(
             dut, "memory", self.contents, self.config.port, latency=latency, idle=idle, stall=idle
@@ -88,11 +94,6 @@ class WeightBench:
                 words.append(taps | (lane == size - 1) << 8 * self.config.width)
                 place += self.config.weight_word
         return words
-
-
-def cycle() -> int:
-    """Return the number of the clock cycle."""
-    return int(get_sim_time("ns")) // CLOCK_NS
 
 
 def pick(generator: np.random.Generator, corners: list[int], most: int) -> int:

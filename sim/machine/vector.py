@@ -329,7 +329,7 @@ def reduced_rows(
     goes_on = field.get("resume", 0)
     if row == Row.SUM:
         c = _relative(a, np.int64(state.extreme)) if field.get("relative", 0) else a
-        total = _row_lookup(field, "b", c, tables).sum(axis=(-2, -1)) + goes_on * state.total
+        total = _looked_up(field, "b", c, tables).sum(axis=(-2, -1)) + goes_on * state.total
         state.total = int(wrap32(total.flat[-1]))
         return wrap32(total)[..., None]
     flat = a.reshape(*a.shape[:-2], -1)
@@ -374,7 +374,7 @@ def scaled_rows(
         a = _relative(a, a.max(axis=-1, keepdims=True))
     elif field.get("relative", 0):
         a = _relative(a, np.int64(state.extreme))
-    total = _row_lookup(field, "b", a, tables).sum(axis=-1, keepdims=True)
+    total = _looked_up(field, "b", a, tables).sum(axis=-1, keepdims=True)
     total = np.full_like(total, state.total) if goes_on else total
     limits = {
         Row.RECIPROCAL: (1, RECIPROCAL_LIMIT),
@@ -385,7 +385,7 @@ def scaled_rows(
     if total.min() < low or total.max() >= high:
         raise ValueError(f"a row's sum must be in {low}..{high - 1}, not {total.min()} or so")
     state.total = int(total.flat[-1])
-    values = _row_lookup(field, "a", a, tables)
+    values = _looked_up(field, "a", a, tables)
     if row == Row.RECIPROCAL:
         inverse, over = reciprocal(total, SUM_BITS)
         return values, {"multiplier": inverse, "right": over + RIGHT_OF_ONE}
@@ -400,11 +400,3 @@ def scaled_rows(
 def _relative(a: Integers, maximum: Integers | np.int64) -> Integers:
     """Return the differences, wrapped to bytes."""
     return ((a - maximum + 128) & 255) - 128
-
-
-def _row_lookup(
-    field: Mapping[str, int], side: str, c: Integers, tables: NDArray[np.int32]
-) -> Integers:
-    if not field.get(f"lookup_{side}", 0):
-        return c
-    return tables[field.get(f"table_{side}", 0)][c & 255].astype(np.int64)

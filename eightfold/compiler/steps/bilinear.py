@@ -11,7 +11,7 @@ from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.affine import AffinePiece, affine_pieces
 from eightfold.compiler.steps.elementwise import RUN
-from eightfold.compiler.steps.step import Step
+from eightfold.compiler.steps.step import UnaryStep
 from eightfold.golden.resize import COORDINATE_BITS
 from eightfold.isa import Combine, Operand, Reduce, Requantize, Space, Vector
 from eightfold.isa.issued import Interval
@@ -77,19 +77,13 @@ class Patch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bilinear(Step):
+class Bilinear(UnaryStep):
     """``target``: each output between four inputs, of tensors (N, H, W, C)."""
 
-    source: int
     source_shape: tuple[int, ...]
     target_shape: tuple[int, ...]
     rows: Taps
     columns: Taps
-
-    @property
-    def uses(self) -> tuple[int, ...]:
-        """The tensors that must be reachable."""
-        return (self.source, self.target)
 
     def patches(self, rows: range) -> list[Patch]:
         """Return the patches of some output rows."""

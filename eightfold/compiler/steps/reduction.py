@@ -11,7 +11,7 @@ from eightfold.compiler.emit.memory import ALIGNMENT
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.steps.elementwise import RUN, operand_tables
-from eightfold.compiler.steps.step import Step
+from eightfold.compiler.steps.step import UnaryStep
 from eightfold.isa import Combine, Operand, Reduce, Requantize, Rounding, Row, Space, Vector
 from eightfold.isa.issued import Interval
 from eightfold.isa.vector_fields import RowScaling
@@ -67,14 +67,13 @@ def is_direct(groups: Sequence[Group]) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reduction(Step):
+class Reduction(UnaryStep):
     """``target = requantize(reduce(source))`` over the groups that are reduced.
 
     ``byte``: None for the value; 0 or 1 for a byte of the number of the first element that has the
     extreme, along the one group that is reduced. ``requantize`` is of a sum.
     """
 
-    source: int
     groups: tuple[Group, ...]
     reduce: Reduce
     byte: int | None = None
@@ -86,11 +85,6 @@ class Reduction(Step):
         if self.byte is not None and longest > LONGEST:
             raise CompileError(f"an axis of {longest} elements is longer than {LONGEST}")
         assert is_direct(self.groups), "reduced groups are to be moved together before"
-
-    @property
-    def uses(self) -> tuple[int, ...]:
-        """The tensors that must be reachable."""
-        return (self.source, self.target)
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands."""
@@ -319,18 +313,12 @@ def _interval(start: int, loops: Sequence[tuple[int, int]]) -> Interval:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScaledRows(Step):
+class ScaledRows(UnaryStep):
     """``target = scaling(source)``, of ``rows`` contiguous rows of ``length`` bytes."""
 
-    source: int
     rows: int
     length: int
     scaling: RowScaling
-
-    @property
-    def uses(self) -> tuple[int, ...]:
-        """The tensors that must be reachable."""
-        return (self.source, self.target)
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands, as many rows at a time as fit, or parts of one row."""

@@ -88,6 +88,18 @@ class Step(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnaryStep(Step):
+    """A step that reads one tensor."""
+
+    source: int
+
+    @property
+    def uses(self) -> tuple[int, ...]:
+        """The tensors that must be reachable."""
+        return (self.source, self.target)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Alias(Step):
     """``target`` shares the bytes of ``source``: no command."""
 

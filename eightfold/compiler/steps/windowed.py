@@ -9,7 +9,7 @@ from typing import Self
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.step import Step
+from eightfold.compiler.steps.step import UnaryStep
 from eightfold.golden.windows import Window
 from eightfold.target.config import AcceleratorConfig
 
@@ -129,19 +129,13 @@ def seen(source: Tile, rows: range, columns: range) -> Tile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Windowed(Step):
+class Windowed(UnaryStep):
     """Geometry that all windowed operators share: tensors (N, H, W, C), an axis each way."""
 
-    source: int
     source_shape: tuple[int, int, int, int]
     target_shape: tuple[int, int, int, int]
     rows: Axis
     columns: Axis
-
-    @property
-    def uses(self) -> tuple[int, ...]:
-        """The tensors that must be reachable."""
-        return (self.source, self.target)
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands.
