@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
+from eightfold.common.files import npz_bytes
 
 MISSING = int(np.iinfo(np.int64).min)
 """In place of a unit's result that has not come."""
@@ -245,10 +246,8 @@ def unpack_models(content: bytes, count: int) -> list[ModelAnswer | Exact]:
 
 
 def _pack(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    file = io.BytesIO()
     text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
-    np.savez_compressed(file, allow_pickle=False, **{_FACTS: text, **arrays})
-    return file.getvalue()
+    return npz_bytes({_FACTS: text, **arrays}, compressed=True)
 
 
 def _unpack(content: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -23,6 +23,7 @@ import tflite
 
 from eightfold.common.child import Channel, Child, ending, one_line, packed
 from eightfold.common.errors import InputError
+from eightfold.common.files import npz_bytes
 from eightfold.common.posix import limit_data, require_posix
 from eightfold.conformance.adapters.adapter import ModelRunner
 from eightfold.conformance.adapters.load import adapter_class, raised
@@ -81,7 +82,7 @@ class Executable:
             paths["{model}"].write_bytes(model)
             if self.form == "npz":
                 arrays = {f"tensor_{index}": array for index, array in inputs.items()}
-                np.savez(paths["{inputs}"], allow_pickle=False, **arrays)
+                paths["{inputs}"].write_bytes(npz_bytes(arrays))
             else:
                 _write_raw(paths["{inputs}"], paths["{outputs}"], inputs, graph)
             failed = self._run(paths)

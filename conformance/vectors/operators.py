@@ -1,7 +1,6 @@
 """Models of one operator each with inputs and every tensor they must make, and models to refuse."""
 
 import hashlib
-import io
 import itertools
 import json
 import sys
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from eightfold.cases.draws import Bounds, Case, bounded_by
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.common.errors import InputError
-from eightfold.common.files import write_file, write_files
+from eightfold.common.files import npz_bytes, write_file, write_files
 from eightfold.conformance.constraints import WINDOWED, drawn_values, keeps, ordinary
 from eightfold.conformance.profile import OPERATORS, Profile, parted
 from eightfold.conformance.units.unit import LEVELS, Level
@@ -363,10 +362,7 @@ def _files(case: OperatorCase) -> dict[str, bytes]:
 
 
 def _npz(tensors: Mapping[int, np.ndarray]) -> bytes:
-    file = io.BytesIO()
-    arrays = {f"tensor_{index}": tensor for index, tensor in sorted(tensors.items())}
-    np.savez(file, allow_pickle=False, **arrays)
-    return file.getvalue()
+    return npz_bytes({f"tensor_{index}": tensor for index, tensor in sorted(tensors.items())})
 
 
 def digest_of_cases(cases: Iterable[OperatorCase]) -> str:

@@ -7,7 +7,6 @@ a function for each case.
 """
 
 import hashlib
-import io
 from collections import Counter
 from collections.abc import Callable, Mapping
 from importlib.resources import files
@@ -18,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.common.files import write_files
+from eightfold.common.files import npz_bytes, write_files
 from eightfold.conformance.judge.contracts import contract_cases
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.registry import UNIT_KINDS
@@ -37,8 +36,8 @@ Arrays = Mapping[str, NDArray[Any]]
 def npz_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
     """Return ``cases.npz``, an array of each column and ``kind``, and ``expected.npz``."""
     return {
-        "cases.npz": _npz({**cases.inputs, "kind": cases.kinds}),
-        "expected.npz": _npz(cases.results),
+        "cases.npz": npz_bytes({**cases.inputs, "kind": cases.kinds}),
+        "expected.npz": npz_bytes(cases.results),
     }
 
 
@@ -51,12 +50,6 @@ def csv_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]
         "cases.csv": _csv({**cases.inputs, "kind": cases.kinds}),
         "expected.csv": _csv(cases.results),
     }
-
-
-def _npz(arrays: Arrays) -> bytes:
-    file = io.BytesIO()
-    np.savez(file, allow_pickle=False, **arrays)
-    return file.getvalue()
 
 
 def _csv(arrays: Arrays) -> bytes:

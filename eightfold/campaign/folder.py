@@ -31,7 +31,7 @@ from eightfold.campaign.soundness import SCHEMA_VERSION, read_facts
 from eightfold.campaign.store import Store
 from eightfold.campaign.suite import adapter_of, suites
 from eightfold.common.errors import InputError
-from eightfold.common.files import IMPORT_ROOT, file_state, write_file
+from eightfold.common.files import IMPORT_ROOT, file_state, npz_bytes, write_file
 from eightfold.common.posix import lock, open_lock
 
 
@@ -260,8 +260,7 @@ def repeat_command(folder: Path, case: str, unit: Unit | None = None) -> str:
 
 def _write_tensors(path: Path, tensors: Mapping[int, np.ndarray]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        np.savez(file, allow_pickle=False, **{f"tensor_{i}": t for i, t in tensors.items()})
+    path.write_bytes(npz_bytes({f"tensor_{i}": t for i, t in tensors.items()}))
 
 
 def commits(facts: Mapping[str, Any]) -> str:

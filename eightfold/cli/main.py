@@ -33,7 +33,7 @@ from eightfold.cli.info import info
 from eightfold.cli.ops import ops
 from eightfold.common.errors import InputError
 from eightfold.common.extras import plugins
-from eightfold.common.files import write_file
+from eightfold.common.files import npz_bytes, write_file
 from eightfold.common.program import (
     STATUSES,
     config_option,
@@ -224,7 +224,7 @@ def run(
             else np.stack([each.tensors[index] for each in results])
             for index in tensors
         }
-        write_file(output, lambda file: np.savez(file, allow_pickle=False, **arrays))
+        write_file(output, npz_bytes(arrays))
     if json_file:
         text = json.dumps(result.as_json(), indent=1) + "\n"
         if str(json_file) == "-":

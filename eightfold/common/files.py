@@ -1,6 +1,7 @@
 """Files that a user named, written or read as TOML, and where and which Eightfold is."""
 
 import hashlib
+import io
 import secrets
 import shutil
 import tomllib
@@ -67,6 +68,15 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     except Exception as error:  # a damaged archive raises whatever zipfile, zlib or numpy likes
         reason = error
     raise InputError(f"{path}: cannot be read as .npz: {reason}; see whether the file was cut")
+
+
+def npz_bytes(arrays: Mapping[str, NDArray[Any]], *, compressed: bool = False) -> bytes:
+    """Return the content of an ``.npz`` file with these arrays."""
+    # Not with ``allow_pickle``, which numpy 2.1 takes for the name of an array.
+    save: Callable[..., None] = np.savez_compressed if compressed else np.savez
+    file = io.BytesIO()
+    save(file, **arrays)
+    return file.getvalue()
 
 
 Content = str | bytes | Callable[[IO[bytes]], object]

@@ -151,7 +151,7 @@ class SystemJob:
             totals = dict(zip(outcome.counters, events[-1, 2:].tolist(), strict=True))
             assert totals == outcome.counters, f"traced {totals}, counted {outcome.counters}"
         result = self.folder / f"result_{index}.npz"
-        np.savez(result, allow_pickle=False, arena=self._left, events=events)
+        np.savez(result, arena=self._left, events=events)
         return {
             **outcome.as_dict(),
             "ended": ended,

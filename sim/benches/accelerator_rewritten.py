@@ -99,7 +99,7 @@ class RewrittenBench:
             arena = self.image.regions[f"arena_{run}"]
             changed[arena.part] = False
             result = Path(self.job["folder"]) / f"result_{run}.npz"
-            np.savez(result, allow_pickle=False, arena=found[arena.part])
+            np.savez(result, arena=found[arena.part])
         assert not changed.any(), f"bytes {np.flatnonzero(changed)[:9]} are outside of the arenas"
 
 

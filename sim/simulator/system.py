@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
+from eightfold.common.files import npz_bytes
 from eightfold.common.progress import OnProgress
 from eightfold.sim.simulator.limits import limits
 from eightfold.sim.simulator.memory_image import CHANNELS, SIZE, timing_signals
@@ -260,7 +261,6 @@ def run_system(
         folder = Path(name)
         np.savez(
             folder / "program.npz",
-            allow_pickle=False,
             words=np.asarray(words, np.uint32),
             model=np.frombuffer(model, np.uint8),
         )
@@ -302,7 +302,7 @@ def _write_run(folder: Path, index: int, run: Run, port: int) -> dict[str, Any]:
             contents if isinstance(contents, bytes) else np.asarray(contents, order="C").tobytes()
         )
         arrays[str(offset)] = np.frombuffer(data, np.uint8)
-    np.savez(folder / f"run_{index}.npz", allow_pickle=False, **arrays)
+    (folder / f"run_{index}.npz").write_bytes(npz_bytes(arrays))
     return {
         "kept": [list(each) for each in run.kept],
         "registers": dict(run.registers),
