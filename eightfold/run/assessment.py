@@ -18,7 +18,6 @@ from eightfold.model import Graph, read_model
 from eightfold.model.inputs import random_inputs
 from eightfold.operators import (
     Finding,
-    Limits,
     check_model,
     check_prepared,
     findings_as_json,
@@ -190,7 +189,6 @@ def assess(
     configs: Sequence[str | AcceleratorConfig],
     reference: Reference = "litert",
     *,
-    limits: Limits | None = None,
     on_progress: OnProgress | None = None,
 ) -> Assessment:
     """Return what becomes of a file at some configurations, of which there is one at least.
@@ -203,8 +201,6 @@ def assess(
         Names of presets, ``.toml`` files, or configurations, which are called ``custom``.
     reference
         Whose kernels to equal where LiteRT and TFLite Micro differ.
-    limits
-        Of a model that runs; the defaults of `Limits` if None.
     on_progress
         Called with the configuration that is compiled for.
 
@@ -215,13 +211,13 @@ def assess(
     """
     model = "model" if isinstance(source, bytes) else str(source)
     try:
-        graph, findings = check_prepared(read_model(source), limits)
+        graph, findings = check_prepared(read_model(source))
     except Untaken as untaken:
         fits = [Fit(config=_name(c), status="refused", reason=str(untaken)) for c in configs]
         return Assessment(model=model, graph=None, findings=[], fits=fits, advice=[])
     findings += check_model(graph)
     fits = []
-    fit = _fits(source, graph, reference, limits)
+    fit = _fits(source, graph, reference)
     for number, config in enumerate(configs):
         tell(on_progress, f"compiling for {_name(config)}", number, len(configs))
         fits.append(fit(config))
@@ -234,14 +230,14 @@ def _name(config: str | AcceleratorConfig) -> str:
 
 
 def _fits(
-    source: bytes | str | Path, read: Graph, reference: Reference, limits: Limits | None
+    source: bytes | str | Path, read: Graph, reference: Reference
 ) -> Callable[[str | AcceleratorConfig], Fit]:
     """Return who says what a file becomes at a configuration; ``read``: as far as it was read.
 
     The file is loaded once, and golden runs it at most once.
     """
     try:
-        graph = load_int8(source, limits)
+        graph = load_int8(source)
     except InputError as error:
         return partial(_refused, read, error)
     return partial(_fit, graph, read, reference, cache(partial(_golden_refusal, graph, reference)))

@@ -30,7 +30,7 @@ class RegisterBus(Protocol):
 
 
 class AxiLite:
-    """Master of the slave port ``prefix`` of the top module.
+    """Master of the slave port ``s_axi_*`` of the top module.
 
     As soon as an address or data is taken, the opposite of its bits takes its place: what a slave
     has not kept it cannot find again.
@@ -39,12 +39,10 @@ class AxiLite:
     ----------
     dut
         The top module; its clock is ``clk``. All inputs of the port are driven to 0.
-    prefix
-        What the ports' names begin with.
     """
 
-    def __init__(self, dut: Any, prefix: str = "s_axi_") -> None:
-        self._dut, self._prefix = dut, prefix
+    def __init__(self, dut: Any) -> None:
+        self._dut = dut
         self._edge = RisingEdge(dut.clk)
         for channel, names in INPUTS.items():
             for name in names:
@@ -69,7 +67,7 @@ class AxiLite:
         return await self._exchange(("ar",), "r", f"read of {offset:#x}")
 
     def _signal(self, name: str) -> Any:
-        return getattr(self._dut, self._prefix + name)
+        return getattr(self._dut, f"s_axi_{name}")
 
     def _withdraw(self, channel: str) -> None:
         for name in INPUTS[channel]:

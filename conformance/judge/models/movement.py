@@ -80,22 +80,23 @@ def bytes_appended(subject: OperatorRun) -> Results:
     return [np.concatenate(arrays).reshape(subject.expected[0].shape)]
 
 
+def _blocks(subject: OperatorRun, *order: int) -> Results:
+    """Return SPACE_TO_DEPTH with the axes of images, rows, columns and channels in an order."""
+    x = subject.call.codes(0)
+    block = subject.call.options["block_size"]
+    n, h, w, c = x.shape
+    parts = x.reshape(n, h // block, block, w // block, block, c)
+    return [parts.transpose(order).reshape(subject.expected[0].shape)]
+
+
 @mistake
 def channels_slowest(subject: OperatorRun) -> Results:
     """A block's pixels vary fastest, then channels, as in PyTorch's pixel_unshuffle."""
-    x = subject.call.codes(0)
-    block = subject.call.options["block_size"]
-    n, h, w, c = x.shape
-    parts = x.reshape(n, h // block, block, w // block, block, c)
-    return [parts.transpose(0, 1, 3, 5, 2, 4).reshape(subject.expected[0].shape)]
+    return _blocks(subject, 0, 1, 3, 5, 2, 4)
 
 
 def _columns_first(subject: OperatorRun) -> Results:
-    x = subject.call.codes(0)
-    block = subject.call.options["block_size"]
-    n, h, w, c = x.shape
-    parts = x.reshape(n, h // block, block, w // block, block, c)
-    return [parts.transpose(0, 1, 3, 4, 2, 5).reshape(subject.expected[0].shape)]
+    return _blocks(subject, 0, 1, 3, 4, 2, 5)
 
 
 def _pad(fill: Callable[[OperatorRun], int]) -> Compute:
