@@ -11,13 +11,15 @@ from lab.others import read_results, units
 
 PAGE = Path("docs/conformance-table.md")
 
+BY = ("kit", "date")
+
 NAMED = 4
 """Mistakes that a cell names; of more it says how many."""
 
 
 def unit_table() -> str:
     """Return a row for each unit of hardware: whose, within which limits, and what was found."""
-    titles = ("unit", "version", "limits", "cases", "verdict", "mistake", "its contract", "date")
+    titles = ("unit", "version", "limits", "cases", "verdict", "mistake", "its contract")
     rows = []
     for unit, found in _found(rtl=True):
         (finding,) = found["claims"].values()
@@ -34,10 +36,10 @@ def unit_table() -> str:
                 found["standing"] if exact else not_exact(finding),
                 _mistakes(finding),
                 contract,
-                found["date"],
+                *_judged_by(found),
             )
         )
-    return markdown(titles, rows)
+    return markdown((*titles, *BY), rows)
 
 
 def runtime_table() -> str:
@@ -47,8 +49,8 @@ def runtime_table() -> str:
         of = [grade(each["counts"]) for k, each in found["claims"].items() if k in OPERATORS]
         counts = [f"{of.count(each)} of {len(of)}" for each in ("exact", "within 1", "deviates")]
         facts = (unit["name"], found["version"], unit["profile"], found["level"])
-        rows.append((*facts, *counts, found["date"]))
-    titles = ("runtime", "version", "profile", "level", "exact", "within 1", "deviates", "date")
+        rows.append((*facts, *counts, *_judged_by(found)))
+    titles = ("runtime", "version", "profile", "level", "exact", "within 1", "deviates", *BY)
     return markdown(titles, rows)
 
 
@@ -99,6 +101,11 @@ def _found(*, rtl: bool) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     results = read_results()
     own = (unit for unit in units() if bool(unit["rtl"]) == rtl)
     return ((unit, results[unit["name"]]) for unit in own if unit["name"] in results)
+
+
+def _judged_by(found: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the kit's version, its commit, and when it judged."""
+    return f"{found['kit']} @ `{found['commit'][:12]}`", found["date"]
 
 
 def _mistakes(finding: Mapping[str, Any]) -> str:

@@ -17,8 +17,10 @@ from typing import Any
 
 import click
 
+from eightfold.common.extras import installed_versions
 from eightfold.common.files import write_file
 from eightfold.common.program import one_line_errors
+from eightfold.conformance.adapters.load import load_adapter
 from lab.others import HERE, RESULTS, read_results, units
 
 
@@ -79,7 +81,9 @@ def judged(
         )
         if done.returncode not in (0, 1):
             return done.stderr.strip().rpartition("\n")[2] or f"exit status {done.returncode}"
-        return summary(json.loads(report.read_text(encoding="utf-8")), unit["show"])
+        own = () if unit["rtl"] else getattr(load_adapter(unit["adapter"]), "packages", ())
+        found = json.loads(report.read_text(encoding="utf-8"))
+        return summary(found, unit["show"], installed_versions(own))
 
 
 def as_toml(unit: Mapping[str, Any], contract: str) -> str:
@@ -91,8 +95,11 @@ def as_toml(unit: Mapping[str, Any], contract: str) -> str:
     return "\n".join([*lines, "[limits]", *limits, ""])
 
 
-def summary(found: Mapping[str, Any], show: list[str]) -> dict[str, Any]:
-    """Return what the tables need of a statement as JSON, with the smallest cases of ``show``."""
+def summary(
+    found: Mapping[str, Any], show: list[str], packages: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return what the tables need of a statement as JSON, with the smallest cases of ``show`` and
+    the versions of what only this adapter asks."""
     claims = {
         each["claim"]: {
             "counts": {k: v for k, v in each["finding"]["counts"].items() if v},
@@ -102,9 +109,11 @@ def summary(found: Mapping[str, Any], show: list[str]) -> dict[str, Any]:
         for each in found["claims"]
         if each["finding"] is not None
     }
-    kept = {name: found[name] for name in ("level", "line", "standing")}
-    date = f"{datetime.now(UTC):%Y-%m-%d}"
-    return {"date": date, **kept, "version": found["facts"]["Versions"], "claims": claims}
+    kept = {name: found[name] for name in ("kit", "level", "line", "standing")}
+    kept["commit"] = found["facts"]["Commit of Eightfold"]
+    own = [f"{name} {version}" for name, version in packages.items()]
+    kept["version"] = ", ".join([found["facts"]["Versions"], *own])
+    return {"date": f"{datetime.now(UTC):%Y-%m-%d}", **kept, "claims": claims}
 
 
 if __name__ == "__main__":

@@ -57,9 +57,16 @@ def test_a_statement_becomes_a_row() -> None:
     counts = {"exact": 3, "off_by_one": 1, "wrong": 0}
     finding = {"counts": counts, "mistakes": ["a"], "smallest": ["case 1"]}
     claims = [{"claim": "ADD", "finding": finding}, {"claim": "MUL", "finding": None}]
-    found = {"level": "smoke", "line": "said", "standing": "deviates", "claims": claims}
-    kept = summary({**found, "facts": {"Versions": "eightfold 0"}}, ["ADD"])
-    kept = json.loads(json.dumps(kept))["claims"]
+    found = {"kit": "2.0", "level": "smoke", "line": "said", "standing": "deviates"}
+    facts = {"Versions": "eightfold 0", "Commit of Eightfold": "abc"}
+    kept = summary({**found, "claims": claims, "facts": facts}, ["ADD"], {"openvino": "1"})
+    kept = json.loads(json.dumps(kept))
+    assert (kept["kit"], kept["commit"], kept["version"]) == (
+        "2.0",
+        "abc",
+        "eightfold 0, openvino 1",
+    )
+    kept = kept["claims"]
     assert kept == {"ADD": {**finding, "counts": {"exact": 3, "off_by_one": 1}}}
     assert grade(kept["ADD"]["counts"]) == "within 1"
     assert grade({"exact": 3}) == "exact"
