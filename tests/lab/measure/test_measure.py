@@ -26,7 +26,7 @@ from lab.documents import throughput as tables
 from lab.measure.catalogue import SERIES, growths, reached
 from lab.measure.facts import facts, file_text
 from lab.measure.models import SIZES, SOFTMAX
-from lab.measure.rtl import compiled, engines, loads_table, measure, operator_cycles, work
+from lab.measure.rtl import compiled, engines, measure, operator_cycles, work
 from tests.eightfold.cli.test_cli import call
 from tests.eightfold.compiler.test_refusals import RUN_TIME
 from tests.support.hardware.twins import TWINS
@@ -116,7 +116,7 @@ def test_operands_and_results_of_the_largest_models_are_in_the_scratchpad(name: 
             places = {place.space for place in issued.reads + issued.writes}
             state = {Space.ARENA} if name == "ASSIGN_VARIABLE" else set()
             assert places <= {Space.SCRATCHPAD, Space.TABLES, *state}
-            assert not loads_table(issued)
+            assert not issued.loads_table
 
 
 def test_copies_to_memory_and_loads_of_tables_are_not_an_operators_work() -> None:
@@ -142,7 +142,7 @@ def test_cycles_count_from_when_operands_and_tables_are_there() -> None:
     case = SERIES["LOGISTIC"][0].case(SIZES[0])
     stream = compiled(case)
     (own,) = work(case, stream)
-    table = next(i for i, issued in enumerate(stream.issued) if loads_table(issued))
+    table = next(i for i, issued in enumerate(stream.issued) if issued.loads_table)
     before = {1: 100, 2: 120}
     assert operator_cycles(case, stream, events(before | {table: 110, own: 300, 5: 400})) == 180
     assert operator_cycles(case, stream, events(before | {table: 290, own: 300, 5: 400})) == 10
