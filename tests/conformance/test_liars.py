@@ -134,3 +134,18 @@ def test_a_fault_of_control_is_named_with_every_seed(fault: str, seed: int, simu
 @pytest.mark.usual("kind")
 def test_what_makes_no_fault_of_control_shows_none(kind: type[ControlLiar], simulator: str) -> None:
     assert control_finding(kind, "right", simulator).right
+
+
+AT_FEW_VALUES = (
+    *("second_mask_short", "second_addend_overflows", "second_nudge_at_0"),
+    *("multiplier_leading_one", "zero_point_unsigned", "relu_at_0_of_zero_point"),
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(20))
+def test_what_shows_at_few_values_is_named_with_every_seed(seed: int) -> None:
+    cases = liar_cases("tflite", "smoke", seed)
+    for name in AT_FEW_VALUES:
+        theirs = results_with(FORMS["tflite"], cases, MISTAKES[name])
+        assert [each.name for each in judge("tflite", cases, theirs).explanations] == [name]
