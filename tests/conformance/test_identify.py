@@ -24,7 +24,6 @@ from tests.support.conformance.open_units import (
     UNITS_FILE,
     Filed,
 )
-from tests.support.long import one_in
 
 SPEC = Profile.load("tflite")
 Cases = Mapping[str, np.ndarray]
@@ -82,10 +81,9 @@ class Kept(UnitAdapter):
         )
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in range(1, 20))]
-)
+@pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("contract", ["first_half_subtracted", "first_nudge_shifted"])
+@pytest.mark.usual("contract")
 def test_contracts_that_seldom_differ_are_told_apart(contract: str, seed: int) -> None:
     found = identify(Kept(contract), SPEC, "python", "smoke", seed)
     check(found, contract, {})
@@ -125,10 +123,7 @@ def test_relu_at_any_zero_point_and_the_range_of_multipliers_are_limits(multipli
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    one_in(8, OPEN_UNITS),
-)
+@pytest.mark.parametrize("name", OPEN_UNITS)
 @pytest.mark.usual(names=["icarus-Versal"])
 def test_an_open_units_contract_is_identified_in_simulators(name: str, simulator: str) -> None:
     unit, contract, limits = OPEN_UNITS[name]

@@ -23,6 +23,8 @@ from eightfold.conformance.liars import (
 )
 from tests.support.conformance.requantizations import UNSEEN
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = ("second_half_up", "float32_half_even", "clamp_first", "scaled_16")
 """Mistakes of the normal tests."""
 
@@ -36,7 +38,6 @@ def wrong(named: Named) -> bool:
     return named.verdict.conforms or named.mistakes[0] not in named.named
 
 
-@pytest.mark.slow
 @pytest.mark.usual(names=["icarus"])
 def test_some_liars_are_named_and_an_honest_unit_conforms(simulator: str) -> None:
     liars = [(), *((MISTAKES[name],) for name in SAMPLE)]
@@ -46,7 +47,6 @@ def test_some_liars_are_named_and_an_honest_unit_conforms(simulator: str) -> Non
     assert not found[1].verdict.conforms
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.usual("form")
 def test_the_rtl_of_each_mistake_gives_what_its_sentence_says(form: str, simulator: str) -> None:
@@ -67,7 +67,6 @@ def test_each_liar_is_named_at_level_standard(form: str, simulator: str) -> None
     assert not [(each.mistakes, each.named) for each in found if wrong(each)]
 
 
-@pytest.mark.slow
 @pytest.mark.usual(names=["verilator"])
 def test_an_honest_unit_conforms_with_every_seed(simulator: str) -> None:
     for form in FORMS:
@@ -77,7 +76,6 @@ def test_an_honest_unit_conforms_with_every_seed(simulator: str) -> None:
         assert judge(form, cases, theirs).conforms, form
 
 
-@pytest.mark.slow
 @pytest.mark.usual(names=["icarus"])
 def test_two_mistakes_at_once_deviate(simulator: str) -> None:
     rng = np.random.default_rng(0)
@@ -89,11 +87,8 @@ def test_two_mistakes_at_once_deviate(simulator: str) -> None:
             assert each.named, each.mistakes
 
 
-QUICK = ("parameters_before", "bias_per_tile", "entry_after", "compared_unsigned")
-"""Faults of control that the normal tests have on Icarus too."""
-
-ON_ICARUS = [pytest.mark.icarus]
-SELDOM = [pytest.mark.icarus, pytest.mark.long]
+QUICK = ("parameters_before", "bias_per_tile", "entry_after", "compared_unsigned", "sticky_flag")
+"""Faults of control in `make test`."""
 
 CALLED = {
     **{f: tuple(f"{name}_{f}" for name in ("logistic", "tanh", "quantize")) for f in TABLE_FAULTS},
@@ -102,34 +97,16 @@ CALLED = {
 """Names of faults that have others: another's, or those of each table."""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("fault", "simulator"),
-    [
-        *((fault, "verilator") for fault in CONTROL_LIARS),
-        *(
-            pytest.param(fault, "icarus", marks=ON_ICARUS if fault in QUICK else SELDOM)
-            for fault in CONTROL_LIARS
-        ),
-    ],
-)
-@pytest.mark.usual(count=5)
-def test_a_fault_of_control_is_named(fault: str, simulator: str) -> None:
-    finding = control_finding(CONTROL_LIARS[fault], fault, simulator)
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("fault", CONTROL_LIARS)
+@pytest.mark.usual(names=[f"icarus-{fault}-0]" for fault in QUICK])
+def test_a_fault_of_control_is_named(fault: str, seed: int, simulator: str) -> None:
+    finding = control_finding(CONTROL_LIARS[fault], fault, simulator, seed=seed)
     assert finding.mistakes == CALLED.get(fault, (fault,))
     if finding.claim == "requantizer":
         assert finding.diagnosis[0].startswith("Arithmetic right, control wrong: ")
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(1, 20))
-@pytest.mark.parametrize("fault", CONTROL_LIARS)
-def test_a_fault_of_control_is_named_with_every_seed(fault: str, seed: int, simulator: str) -> None:
-    finding = control_finding(CONTROL_LIARS[fault], fault, simulator, seed=seed)
-    assert finding.mistakes == CALLED.get(fault, (fault,))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", [LyingStream, LyingSequence, LyingTable])
 @pytest.mark.usual("kind")
 def test_what_makes_no_fault_of_control_shows_none(kind: type[ControlLiar], simulator: str) -> None:

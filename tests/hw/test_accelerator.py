@@ -19,6 +19,8 @@ from eightfold.target.memory import MemoryTiming
 from tests.support.hardware.command_streams import matrix, move, stream, vector
 from tests.support.hardware.small_program import CONFIG, assert_arena
 
+pytestmark = pytest.mark.slow
+
 PIXELS = 20
 
 ARENA = 512
@@ -112,7 +114,6 @@ def held_beside_a_fill():
     return counters["MATRIX_HELD"], counters["MOVER_BUSY"]
 
 
-@pytest.mark.slow
 @pytest.mark.icarus
 def test_results_go_before_the_movers_writes():
     held, moved = held_beside_a_fill()
@@ -138,7 +139,6 @@ def cycles_of_a_load_beside(constants):
     return counters_on_icarus(config, [load, *constants], bytes(4096), size)["MOVER_BUSY"]
 
 
-@pytest.mark.slow
 @pytest.mark.icarus
 @pytest.mark.parametrize("name", CONSTANTS)
 @pytest.mark.usual(names=["parameters"])
@@ -149,7 +149,6 @@ def test_constants_yield_to_the_movers_reads(name):
     assert beside - alone <= taken + YIELDING + BURST
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "stall"), [(0, 0.0), (1, 0.3)])
 @pytest.mark.usual("seed")
 def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
@@ -186,7 +185,6 @@ FILLS = [move(source_space=Space.FILL, target=1600 + 200 * i, run=200) for i in 
 """More than a queue holds: what is behind them in the stream comes much later."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("counter", LATE)
 def test_counts_what_the_matrix_engine_waits_for(counter):
     rng = np.random.default_rng(0)

@@ -8,7 +8,6 @@ from eightfold.isa import REQUANTIZE_LAYOUT
 from eightfold.sim.benches.requantizer_bank import RequantizerBank
 from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
-from tests.support.long import one_in
 
 BENCH = "eightfold.sim.benches.requantizer"
 
@@ -32,10 +31,9 @@ def test_random_quadruples_and_all_corners_match_golden(count):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("simulator", "seed", "random", "corners"),
-    one_in(
-        3, [("verilator", 3, 2000, 400), ("verilator", 1, 10_000, 40), ("icarus", 2, 300, 2000)]
-    ),
+    [("verilator", 3, 2000, 400), ("verilator", 1, 10_000, 40), ("icarus", 2, 300, 2000)],
 )
+@pytest.mark.usual
 def test_requantizer_matches_golden_under_stalls(simulator, seed, random, corners):
     run_requantizer(simulator, seed, random, corners)
 

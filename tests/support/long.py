@@ -9,20 +9,6 @@ import pytest
 from eightfold.sim.simulator.toolchain import icarus_available
 
 
-def one_in(every: int, cases: Iterable[Any]) -> list[Any]:
-    """Return parameters that are marked long but for the first of each ``every``.
-
-    ``cases`` are values, tuples of values for several arguments, or ``pytest.param``.
-    """
-    found = []
-    for number, case in enumerate(cases):
-        if not hasattr(case, "marks"):
-            case = pytest.param(*(case if isinstance(case, tuple) else (case,)))
-        marks = [*case.marks, *([pytest.mark.long] if number % every else [])]
-        found.append(pytest.param(*case.values, id=case.id, marks=marks))
-    return found
-
-
 def mark_long(items: Iterable[pytest.Item]) -> None:
     """Mark the cases long that the mark ``usual`` of their test leaves to ``make test-long``.
 

@@ -105,39 +105,30 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_ctrl_c_leaves_a_folder_that_resumes(tmp_path: Path, whole: Path) -> None:
+@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_what_is_stopped_leaves_a_folder_that_resumes(
+    tmp_path: Path, whole: Path, killed: bool
+) -> None:
     folder = tmp_path / "campaign"
     process = start(*LONG, "--out", str(folder))
     wait_for_units(folder, process)
-    os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to workers as well
     advice = f"eightfold campaign resume {folder} goes on"
-    assert end(process) == (130, "", f"eightfold: interrupted; {advice}\n")
+    if killed:  # as if power was taken away
+        campaign = psutil.Process(process.pid)
+        for each in [*campaign.children(recursive=True), campaign]:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        assert end(process)[0] == -signal.SIGKILL
+    else:
+        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to workers as well
+        assert end(process) == (130, "", f"eightfold: interrupted; {advice}\n")
     assert 0 < len(outcomes(folder)) < 6
     status, _, err = command("resume", str(folder))
-    assert (status, err) == (0, "")
+    assert status == 0 and (killed or not err)
     assert outcomes(folder) == outcomes(whole)
     assert query(folder, "SELECT COUNT(*) FROM cases") == [(1000,)]
     ends = [why for (why,) in query(folder, "SELECT why FROM sessions ORDER BY started")]
-    assert ends == ["interrupted", "complete"]
-
-
-@pytest.mark.long  # tests/eightfold/campaign/test_engine.py kills schedulers and workers
-def test_power_taken_away_loses_nothing(tmp_path: Path, whole: Path) -> None:
-    folder = tmp_path / "campaign"
-    process = start(*LONG, "--out", str(folder))
-    wait_for_units(folder, process)
-    for each in [
-        *psutil.Process(process.pid).children(recursive=True),
-        psutil.Process(process.pid),
-    ]:
-        with suppress(psutil.NoSuchProcess):
-            each.kill()
-    assert end(process)[0] == -signal.SIGKILL
-    before = outcomes(folder)
-    assert 0 < len(before) < 6
-    assert command("resume", str(folder))[0] == 0
-    assert outcomes(folder) == outcomes(whole)
-    assert query(folder, "SELECT COUNT(*) FROM cases") == [(1000,)]
+    assert killed or ends == ["interrupted", "complete"]
 
 
 @pytest.mark.long  # dask's own watch of a parent; the power's loss is the shorter test

@@ -10,6 +10,8 @@ import pytest
 from eightfold.common.files import IMPORT_ROOT
 from tests.eightfold.cli.test_cli import MODEL
 
+pytestmark = pytest.mark.slow
+
 LINE = "eightfold: standard output: cannot be written: "
 
 
@@ -28,7 +30,6 @@ def shell(script: str, **variables: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", ["header", "run $M"])
 @pytest.mark.parametrize(
     ("to", "why"), [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")]
@@ -48,13 +49,11 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("to", ["2>&-", "2>/dev/full"])
 def test_errors_that_nobody_hears_leave_the_status(to: str) -> None:
     assert shell(f"$E check missing.tflite {to}") == (2, "", "")
 
 
-@pytest.mark.slow
 def test_a_limit_of_size_leaves_the_good_file(tmp_path: Path) -> None:
     path = tmp_path / "eightfold.h"
     path.write_text("good")
@@ -65,7 +64,6 @@ def test_a_limit_of_size_leaves_the_good_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "missing"), [("verilator", "perl make g++"), ("icarus", "iverilog")]
 )
@@ -76,7 +74,6 @@ def test_missing_tools_are_one_line(backend: str, missing: str) -> None:
     assert err.count("\n") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("signal", "status"), [("INT", 130), ("TERM", 143), ("HUP", 129)])
 def test_a_signal_is_one_line_and_its_status(signal: str, status: int) -> None:
     # bash lets what it starts in the background ignore INT: the program sends it to itself.

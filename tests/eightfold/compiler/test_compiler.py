@@ -12,7 +12,6 @@ from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import count_macs, load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
-from tests.support.long import one_in
 from tests.support.models.single import one_operator
 from tests.support.networks.covered import expect_covered
 from tests.support.networks.machine_run import compile_stream, expect_golden
@@ -122,12 +121,10 @@ def test_a_wide_depthwise_window_is_split(
     expect_golden(graph, random_input(shape), TIGHT[config])
 
 
-@pytest.mark.parametrize(
-    ("config", "kernel", "options"),
-    one_in(3, ((config, *case) for config in TIGHT for case in KERNELS)),
-)
-@pytest.mark.usual("kernel", "options")
 @pytest.mark.slow
+@pytest.mark.parametrize("config", TIGHT)
+@pytest.mark.parametrize(("kernel", "options"), KERNELS, ids=str)
+@pytest.mark.usual("kernel", "options")
 def test_a_wide_dense_window_is_split(kernel: tuple[int, int], options: dict, config: str) -> None:
     weights = np.random.default_rng(0).integers(-127, 128, (5, *kernel, 3), dtype=np.int8)
     graph = convolution((2, 19, 18, 3), weights, options)

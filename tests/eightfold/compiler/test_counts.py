@@ -15,7 +15,6 @@ from eightfold.compiler.emit import emitter
 from eightfold.compiler.steps import channelwise, im2col, reduction, windowed
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
-from tests.support.long import one_in
 from tests.support.models.single import one_operator
 from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
 
@@ -135,7 +134,8 @@ MARKED = [pytest.param(n, marks=[pytest.mark.long] if n == "conv_rows" else []) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", one_in(2, LONG))
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.usual(count=12)
 def test_a_long_tensor_equals_golden(name: str) -> None:
     graph = load_model(LONG[name]())
     expect_golden(graph, random_values(graph), ROOMY, keep=False)

@@ -13,6 +13,8 @@ from examples.digits.network import MODEL_FILE
 from examples.mobilenet import blocks_model
 from tests.support.models.mlperf_tiny import mlperf_tiny
 
+pytestmark = pytest.mark.slow
+
 
 def _worse(graph: Graph, config: str, *more: MemoryTiming) -> list[str]:
     """Return the memories whose plan is not the best of all."""
@@ -30,24 +32,20 @@ def _worse(graph: Graph, config: str, *more: MemoryTiming) -> list[str]:
     ]
 
 
-@pytest.mark.slow
 def test_of_the_digits_network() -> None:
     """At `base` the plan for the slowest memory was better than all others with every memory."""
     assert not _worse(load_model(MODEL_FILE), "base", MemoryTiming(latency=60))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_of_random_networks(seed: int) -> None:
     assert not _worse(load_model(random_network(network_rng(seed))[0]), "nano")
 
 
-@pytest.mark.slow
 def test_of_cascades() -> None:
     assert not _worse(load_model(blocks_model(4, 32)), "small")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["kws_ref_model", "vww_96_int8"])
 @pytest.mark.usual(names=["kws"])
 def test_of_published_models(name: str) -> None:

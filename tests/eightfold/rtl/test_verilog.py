@@ -31,22 +31,16 @@ for name in sys.argv[1:]:
     Path(f"{name}.v").write_text(unit_verilog(unit, PRESETS[preset]))
 """
 NO_BYPASS = "  (* no_rw_check = 32'd1 *)\n"
-EVERY = [
-    *(
-        pytest.param(unit, "nano", marks=pytest.mark.slow if unit == "accelerator" else ())
-        for unit in UNITS
-    ),
-    pytest.param("lane", "small", marks=pytest.mark.slow),  # the other style of multiplier
-]
-LARGE = [
-    pytest.param(unit, preset, marks=pytest.mark.long)
-    for unit, preset in (
-        *((unit, preset) for preset in ("small", "base") for unit in UNITS),
-        ("mac_array", "large"),
-    )
-    if (unit, preset) != ("lane", "small")
-]
-"""Minutes of Python and Yosys for the same code with more lanes."""
+
+
+def of_every_unit(test):
+    """Return a test with a unit and a preset. More lanes than nano's take minutes, and are long.
+
+    A lane of small has the other style of multiplier.
+    """
+    cases = [(unit, preset) for preset in ("nano", "small", "base") for unit in UNITS]
+    test = pytest.mark.parametrize(("unit", "preset"), [*cases, ("mac_array", "large")])(test)
+    return pytest.mark.usual(names=["nano]", "lane-small"])(pytest.mark.slow(test))
 
 
 def text_of(unit, preset):
@@ -76,42 +70,40 @@ def differing(names, folder, hash_seed):
     return [n for n in names if (folder / f"{n}.v").read_text() != text_of(*n.split("."))]
 
 
+# Sets of strings have another order there; with all units it takes 6 minutes.
 @pytest.mark.slow
-def test_is_the_same_in_another_process(tmp_path):
-    # Sets of strings have another order there.
-    names = ["vector_engine.nano", "mover.nano", "lane.small"]
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["vector_engine.nano", "mover.nano", "lane.small"],
+        [f"{unit}.{preset}" for preset in ("nano", "small", "base") for unit in UNITS],
+    ],
+)
+@pytest.mark.usual
+def test_is_the_same_in_another_process(names, tmp_path):
     assert differing(names, tmp_path, "1") == []
 
 
-@pytest.mark.long  # the same code with more lanes: 6 minutes
-def test_larger_ones_are_the_same_in_another_process(tmp_path):
-    names = [f"{unit}.{preset}" for preset in ("nano", "small", "base") for unit in UNITS]
-    assert differing(names, tmp_path, "2") == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("unit", "preset"), [*EVERY, *LARGE])
+@of_every_unit
 def test_passes_lint(source):
     assert lint(source) == []
 
 
 @pytest.mark.icarus
-@pytest.mark.parametrize(("unit", "preset"), [*EVERY, *LARGE])
-@pytest.mark.slow
+@of_every_unit
 def test_reads_in_icarus_as_verilog_2001(source):
     command = ["iverilog", "-g2001", "-Wall", "-Wno-timescale", "-t", "null", str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("unit", "preset"), [*EVERY, *LARGE])
+@of_every_unit
 def test_reads_in_yosys(source, unit):
     script = f"read_verilog {source.name}; hierarchy -check -top eightfold_{unit}; proc"
     assert run_yosys(f"{script}; check -assert", source.parent) == ""
 
 
-@pytest.mark.parametrize(("unit", "preset"), [*EVERY, *LARGE])
+@of_every_unit
 def test_is_portable_and_readable(unit, preset):
     text = text_of(unit, preset)
     assert text.startswith(f"// eightfold_{unit}: ")

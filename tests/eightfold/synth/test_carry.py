@@ -19,6 +19,8 @@ from eightfold.synth.carry import (
 from eightfold.synth.netlist import loads, top_module
 from tests.support.hardware.netlist_proof import Netlist, proved
 
+pytestmark = pytest.mark.slow
+
 Formula = Callable[[Signal, Signal, Signal], Value]
 
 
@@ -82,7 +84,6 @@ def unread(netlist: Netlist) -> int:
     return sum(wires != ["x"] and not used[wires[0]] for wires in carry_ports(netlist, "COUT"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [7, 8])
 @pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.usual("formula")
@@ -99,7 +100,6 @@ def test_the_netlist_is_equivalent(tmp_path: Path, formula: str, width: int) -> 
         assert fed(netlist) == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formula", "folded"),
     [
@@ -129,7 +129,6 @@ def signed_choice(value: Value, digit: Value) -> Value:
     return Mux(digit[2], ~size, size)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formula", "split"),
     [

@@ -5,7 +5,6 @@ import pytest
 from eightfold.hw.array.mac_array import MacArray, latency
 from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
-from tests.support.long import one_in
 
 pytestmark = pytest.mark.slow
 
@@ -37,28 +36,26 @@ def run(config, simulator, seed, passes):
 
 @pytest.mark.parametrize(
     ("simulator", "lanes", "width", "style", "seed", "passes"),
-    one_in(
-        18,
-        [
-            ("verilator", 4, 4, "rows", 8, 25),
-            ("verilator", 4, 4, "rows", 1, 60),
-            ("verilator", 4, 4, "infer", 0, 60),
-            ("verilator", 3, 5, "rows", 2, 60),
-            ("verilator", 8, 8, "rows", 3, 60),
-            ("verilator", 8, 4, "infer", 4, 60),
-            ("verilator", 4, 16, "rows", 5, 60),
-            # As long as all others, which have their sizes, lanes or width, and their styles.
-            ("verilator", 16, 16, "rows", 6, 60),
-            ("verilator", 16, 16, "infer", 7, 60),
-            *(("verilator", 4, 4, "rows", seed, 300) for seed in range(20, 24)),
-            ("icarus", 3, 5, "infer", 12, 25),
-            ("icarus", 4, 4, "infer", 10, 25),
-            ("icarus", 4, 4, "rows", 11, 25),
-            ("icarus", 1, 2, "infer", 13, 25),
-            ("icarus", 8, 8, "rows", 14, 25),
-        ],
-    ),
+    [
+        ("verilator", 4, 4, "rows", 8, 25),
+        ("verilator", 4, 4, "rows", 1, 60),
+        ("verilator", 4, 4, "infer", 0, 60),
+        ("verilator", 3, 5, "rows", 2, 60),
+        ("verilator", 8, 8, "rows", 3, 60),
+        ("verilator", 8, 4, "infer", 4, 60),
+        ("verilator", 4, 16, "rows", 5, 60),
+        # As long as all others, which have their sizes, lanes or width, and their styles.
+        ("verilator", 16, 16, "rows", 6, 60),
+        ("verilator", 16, 16, "infer", 7, 60),
+        *(("verilator", 4, 4, "rows", seed, 300) for seed in range(20, 24)),
+        ("icarus", 3, 5, "infer", 12, 25),
+        ("icarus", 4, 4, "infer", 10, 25),
+        ("icarus", 4, 4, "rows", 11, 25),
+        ("icarus", 1, 2, "infer", 13, 25),
+        ("icarus", 8, 8, "rows", 14, 25),
+    ],
 )
+@pytest.mark.usual
 def test_matches_model_and_keeps_its_promises_of_time(simulator, lanes, width, style, seed, passes):
     config = small_memories(lanes, width, style)
     report = run(config, simulator, seed, passes).report

@@ -8,7 +8,6 @@ import pytest
 from eightfold.hw.control.control import Control
 from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
-from tests.support.long import one_in
 
 BENCH = "eightfold.sim.benches.sequencer"
 
@@ -38,16 +37,14 @@ def run_sequencer(simulator, seed, port=4, testcase=None, commands=60):
 # Ports of the memory are also swept by configurations that run networks.
 @pytest.mark.parametrize(
     ("simulator", "port", "seed", "commands", "testcase"),
-    one_in(
-        4,
-        [
-            ("verilator", 4, 3, 20, None),
-            ("verilator", 4, 0, 60, None),
-            ("verilator", 8, 1, 60, None),
-            ("icarus", 4, 2, 60, [ORDER, "the_stream_is_a_word_per_cycle"]),
-        ],
-    ),
+    [
+        ("verilator", 4, 3, 20, None),
+        ("verilator", 4, 0, 60, None),
+        ("verilator", 8, 1, 60, None),
+        ("icarus", 4, 2, 60, [ORDER, "the_stream_is_a_word_per_cycle"]),
+    ],
 )
+@pytest.mark.usual
 @pytest.mark.slow
 def test_runs_streams_and_reports_errors(simulator, port, seed, commands, testcase):
     run_sequencer(simulator, seed, port, testcase, commands)

@@ -5,7 +5,6 @@ import pytest
 from eightfold.hw.matrix.engine import MatrixEngine
 from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
-from tests.support.long import one_in
 
 pytestmark = pytest.mark.slow
 
@@ -41,17 +40,15 @@ def run(config, simulator, seed, rounds, engine=MatrixEngine, testcase=None):
 
 @pytest.mark.parametrize(
     ("simulator", "lanes", "width", "seed", "rounds"),
-    one_in(
-        5,
-        [
-            ("verilator", 4, 4, 3, 4),
-            ("verilator", 4, 4, 0, 12),
-            ("verilator", 6, 5, 1, 12),
-            ("verilator", 8, 8, 2, 12),
-            ("icarus", 6, 5, 10, 2),
-        ],
-    ),
+    [
+        ("verilator", 4, 4, 3, 4),
+        ("verilator", 4, 4, 0, 12),
+        ("verilator", 6, 5, 1, 12),
+        ("verilator", 8, 8, 2, 12),
+        ("icarus", 6, 5, 10, 2),
+    ],
 )
+@pytest.mark.usual
 def test_commands_leave_what_the_model_does(simulator, lanes, width, seed, rounds):
     run(small_memories(lanes, width), simulator, seed, rounds)
 

@@ -21,23 +21,11 @@ def run(lanes, port, simulator, seed):
     )
 
 
+# Ports join records or cut them.
 @pytest.mark.slow
-@pytest.mark.parametrize(("lanes", "port", "seed"), [(5, 16, 0)])
-@pytest.mark.usual(names=["icarus"])
+@pytest.mark.parametrize(
+    ("lanes", "port", "seed"), [(5, 16, 0), (4, 4, 1), (1, 8, 2), (16, 32, 3), (7, 64, 4)]
+)
+@pytest.mark.usual(names=["icarus-5", "icarus-4", "icarus-7"])
 def test_streams_the_records_in_memory(lanes, port, seed, simulator):
     run(lanes, port, simulator, seed)
-
-
-@pytest.mark.icarus
-@pytest.mark.parametrize(
-    ("lanes", "port", "seed"),
-    [
-        pytest.param(4, 4, 1, marks=pytest.mark.slow),  # records are joined
-        pytest.param(7, 64, 4, marks=pytest.mark.slow),  # and cut
-        pytest.param(1, 8, 2, marks=pytest.mark.long),
-        pytest.param(16, 32, 3, marks=pytest.mark.long),
-    ],
-)
-@pytest.mark.usual(names=["4-4-1"])
-def test_streams_records_through_other_ports(lanes, port, seed):
-    run(lanes, port, "icarus", seed)

@@ -23,35 +23,15 @@ def run(lanes, width, port, simulator, seed):
     )
 
 
+# Some join words, or cut them; the last ones have large buffers.
 @pytest.mark.slow
-@pytest.mark.parametrize(("lanes", "width", "port", "seed"), [(5, 3, 16, 0)])
-@pytest.mark.usual(names=["icarus"])
+@pytest.mark.parametrize(
+    ("lanes", "width", "port", "seed"),
+    [
+        *[(5, 3, 16, 0), (4, 4, 4, 1), (3, 16, 4, 2), (8, 8, 32, 3), (1, 2, 64, 4)],
+        *[(16, 16, 16, 5), (64, 64, 16, 6), (64, 2, 4, 7)],
+    ],
+)
+@pytest.mark.usual(names=["icarus-5", "icarus-3", "icarus-64-2"])
 def test_streams_the_buffers_in_memory(lanes, width, port, seed, simulator):
     run(lanes, width, port, simulator, seed)
-
-
-@pytest.mark.icarus
-@pytest.mark.parametrize(
-    ("lanes", "width", "port", "seed"),
-    [
-        pytest.param(3, 16, 4, 2, marks=pytest.mark.slow),  # words are joined
-        pytest.param(4, 4, 4, 1, marks=pytest.mark.long),
-        pytest.param(8, 8, 32, 3, marks=pytest.mark.long),
-        pytest.param(1, 2, 64, 4, marks=pytest.mark.long),
-    ],
-)
-def test_streams_buffers_of_other_sizes(lanes, width, port, seed):
-    run(lanes, width, port, "icarus", seed)
-
-
-@pytest.mark.icarus
-@pytest.mark.parametrize(
-    ("lanes", "width", "port", "seed"),
-    [
-        pytest.param(16, 16, 16, 5, marks=pytest.mark.long),
-        pytest.param(64, 64, 16, 6, marks=pytest.mark.long),
-        pytest.param(64, 2, 4, 7, marks=pytest.mark.slow),
-    ],
-)
-def test_streams_large_buffers(lanes, width, port, seed):
-    run(lanes, width, port, "icarus", seed)

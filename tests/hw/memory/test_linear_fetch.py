@@ -22,17 +22,12 @@ def run(port, depth, simulator, seed, testcase=None, component=LinearFetch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("port", "depth", "seed"), [(16, 128, 0)])
-@pytest.mark.usual(names=["icarus"])
+@pytest.mark.parametrize(
+    ("port", "depth", "seed"), [(16, 128, 0), (4, 32, 1), (32, 128, 2), (64, 64, 3)]
+)
+@pytest.mark.usual(names=["icarus-16"])
 def test_matches_memory_under_stalls(port, depth, seed, simulator):
     run(port, depth, simulator, seed)
-
-
-@pytest.mark.long
-@pytest.mark.icarus
-@pytest.mark.parametrize(("port", "depth", "seed"), [(4, 32, 1), (32, 128, 2), (64, 64, 3)])
-def test_matches_memory_at_other_sizes(port, depth, seed):
-    run(port, depth, "icarus", seed)
 
 
 class TakesRequestsBack(LinearFetch):

@@ -22,14 +22,7 @@ def run(port, simulator, seed, testcase=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("port", "seed"), [(16, 0)])
-@pytest.mark.usual(names=["icarus"])
+@pytest.mark.parametrize(("port", "seed"), [(16, 0), (4, 1), (32, 2), (64, 3)])
+@pytest.mark.usual(names=["icarus-16"])
 def test_writes_what_its_client_says(port, seed, simulator):
     run(port, simulator, seed)
-
-
-@pytest.mark.long
-@pytest.mark.icarus
-@pytest.mark.parametrize(("port", "seed"), [(4, 1), (32, 2), (64, 3)])
-def test_writes_with_other_ports(port, seed):
-    run(port, "icarus", seed)

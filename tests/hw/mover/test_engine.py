@@ -17,7 +17,6 @@ from eightfold.sim.simulator.runner import BenchFailed, run_bench
 from eightfold.target.config import AcceleratorConfig
 from lab.formal.proof import Break
 from tests.support.hardware.broken import broken
-from tests.support.long import one_in
 
 pytestmark = pytest.mark.slow
 
@@ -90,36 +89,32 @@ def run_mover(config, simulator, seed, testcase=None, moves=22, bench=MOVE):
 # The digits run with ports and scratchpads of these sizes too.
 @pytest.mark.parametrize(
     ("simulator", "config", "seed", "moves"),
-    one_in(
-        5,
-        [
-            ("verilator", NANO, 4, 11),
-            ("verilator", NANO, 0, 22),
-            ("verilator", NARROW_PORT, 1, 22),
-            ("verilator", BASE, 2, 22),
-            ("icarus", NARROW_PORT, 3, 11),
-        ],
-    ),
+    [
+        ("verilator", NANO, 4, 11),
+        ("verilator", NANO, 0, 22),
+        ("verilator", NARROW_PORT, 1, 22),
+        ("verilator", BASE, 2, 22),
+        ("icarus", NARROW_PORT, 3, 11),
+    ],
 )
+@pytest.mark.usual
 def test_matches_numpy(simulator, config, seed, moves):
     assert run_mover(config, simulator, seed, moves=moves).report["idle"] <= 2
 
 
 @pytest.mark.parametrize(
     ("simulator", "config", "seed", "moves"),
-    one_in(
-        7,
-        [
-            ("verilator", NANO, 11, 11),
-            ("verilator", NANO, 5, 22),
-            ("verilator", NARROW_PORT, 6, 22),
-            ("verilator", BASE, 7, 22),
-            ("verilator", WIDE, 8, 22),
-            ("icarus", NARROW_PORT, 9, 11),
-            ("icarus", BASE, 10, 11),
-        ],
-    ),
+    [
+        ("verilator", NANO, 11, 11),
+        ("verilator", NANO, 5, 22),
+        ("verilator", NARROW_PORT, 6, 22),
+        ("verilator", BASE, 7, 22),
+        ("verilator", WIDE, 8, 22),
+        ("icarus", NARROW_PORT, 9, 11),
+        ("icarus", BASE, 10, 11),
+    ],
 )
+@pytest.mark.usual
 def test_gathers_as_numpy_does(simulator, config, seed, moves):
     run_mover(config, simulator, seed, bench=GATHER, moves=moves)
 

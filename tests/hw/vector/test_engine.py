@@ -8,7 +8,6 @@ from eightfold.hw.vector.engine import VectorEngine
 from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.row_cases import row_case, row_cases
-from tests.support.long import one_in
 
 BENCH = "eightfold.sim.benches.vector_engine"
 NARROW = {"lanes": 4, "width": 4, "port": 4, "scratchpad": 4096}
@@ -39,39 +38,29 @@ def run_engine(
     )
 
 
+# The digits run on configurations with all of these sizes in `tests/sim/system`.
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("simulator", "seed", "commands"),
-    one_in(3, [("verilator", 6, 12), ("verilator", 0, 40), ("icarus", 5, 10)]),
-)
-def test_matches_the_model_under_stalls(simulator, seed, commands):
-    run_engine(simulator, NARROW | {"vector_lanes": 2}, seed, commands)
-
-
-# The digits run on configurations with all of these sizes in `tests/sim/system`.
-@pytest.mark.parametrize(
-    ("config", "latency", "seed", "commands"),
+    ("simulator", "config", "latency", "seed", "commands"),
     [
-        pytest.param({"vector_lanes": 1}, 2, 2, 12, marks=pytest.mark.long),
-        pytest.param(
-            {"vector_lanes": 4, "tables": 4},
-            Scratchpad.READ_LATENCY,
-            1,
-            40,
-            marks=pytest.mark.long,
-        ),
-        pytest.param({"vector_lanes": 2, "lanes": 8}, 12, 3, 40, marks=pytest.mark.long),
-        pytest.param(
+        ("verilator", {"vector_lanes": 2}, Scratchpad.READ_LATENCY, 6, 12),
+        ("verilator", {"vector_lanes": 2}, Scratchpad.READ_LATENCY, 0, 40),
+        ("icarus", {"vector_lanes": 2}, Scratchpad.READ_LATENCY, 5, 10),
+        ("verilator", {"vector_lanes": 1}, 2, 2, 12),
+        ("verilator", {"vector_lanes": 4, "tables": 4}, Scratchpad.READ_LATENCY, 1, 40),
+        ("verilator", {"vector_lanes": 2, "lanes": 8}, 12, 3, 40),
+        (
+            "verilator",
             {"vector_lanes": 8, "lanes": 16, "scratchpad": 8192},
             Scratchpad.READ_LATENCY,
             4,
             40,
-            marks=pytest.mark.long,
         ),
     ],
 )
-def test_matches_the_model_at_other_sizes_on_verilator(config, latency, seed, commands):
-    run_engine("verilator", NARROW | config, seed, commands, latency)
+@pytest.mark.usual
+def test_matches_the_model_under_stalls(simulator, config, latency, seed, commands):
+    run_engine(simulator, NARROW | config, seed, commands, latency)
 
 
 CYCLES = {

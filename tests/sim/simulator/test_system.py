@@ -21,6 +21,8 @@ from tests.support.hardware.inverting_accelerator import (
     InvertingAccelerator,
 )
 
+pytestmark = pytest.mark.slow
+
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=8, scratchpad=4096, weight_buffer=512)
 PORT = CONFIG.port
 
@@ -46,7 +48,6 @@ def invert(simulator, monkeypatch, tmp_path):
     return run
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "stall"), [(0, 0.0), (1, 0.5), (2, {"w": 0.9, "r": 0.5})])
 @pytest.mark.usual("seed")
 def test_returns_what_each_run_left(invert, seed, stall):
@@ -67,14 +68,12 @@ def test_returns_what_each_run_left(invert, seed, stall):
             assert run.cycles == 45
 
 
-@pytest.mark.slow
 def test_runs_may_have_models_of_their_own(invert):
     """Memory that is not what a run should find is found changed behind it."""
     runs = [Run(), Run(model=b"another, and longer"), Run(model=b""), Run()]
     assert all(run.done for run in invert(runs=runs).runs)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -89,7 +88,6 @@ def test_answers_errors_and_goes_on_after_a_soft_reset(invert, error, code):
     assert second.done
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -109,7 +107,6 @@ def test_reports_a_fault(invert, fault, message):
         invert([run] * 5, stall={"aw": 0.9})  # so that one of five addresses has to wait
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "found"),
     [
@@ -139,7 +136,6 @@ def test_resets_a_run_whose_patience_is_over(invert):
     assert (first.ended, first.done, second.ended, second.done) == (False, False, True, True)
 
 
-@pytest.mark.slow
 @pytest.mark.usual(names=["icarus"])
 def test_a_run_has_stalls_of_its_own(invert):
     """They depend on nothing but the run, so that it can be repeated alone."""
@@ -151,14 +147,12 @@ def test_a_run_has_stalls_of_its_own(invert):
     assert len(set(cycles)) == 3
 
 
-@pytest.mark.slow
 def test_writes_registers_while_it_runs(invert):
     """The accelerator of this test takes them at once."""
     (changed, _) = invert([Run(writes=[(0, "COMMAND_LENGTH", 1)], patience=200), Run()]).runs
     assert not changed.ended
 
 
-@pytest.mark.slow
 @pytest.mark.icarus
 @pytest.mark.parametrize("simulator", ["icarus"])
 @pytest.mark.parametrize("name", WRONG_ATTRIBUTES)
@@ -168,7 +162,6 @@ def test_reports_an_attribute_that_is_not_the_promised_one(invert, name):
         invert([Run(registers={"COMMAND_LENGTH": WRONG_ATTRIBUTES[name]})])
 
 
-@pytest.mark.slow
 def test_counts_writes_outside_of_a_smaller_arena(invert):
     with pytest.raises(BenchFailed, match="1 beats written outside of the arena"):
         invert([Run(registers={"ARENA_SIZE": 2 * PORT - 1})])

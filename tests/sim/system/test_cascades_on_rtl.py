@@ -46,22 +46,10 @@ def expect_golden_on_rtl(
     return network, run
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("words", CHOICES)
 @pytest.mark.parametrize("height", [1, 2, 5])
-def test_a_chain_in_other_strips_equals_golden(height: int, words: str) -> None:
-    test_a_chain_in_strips_equals_golden(height, words)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("height", "words"),
-    [
-        (2, "kept"),
-        pytest.param(1, "again ahead", marks=pytest.mark.long),
-        pytest.param(2, "ahead spare", marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.usual(names=["2-kept"])
 def test_a_chain_in_strips_equals_golden(height: int, words: str) -> None:
     graph = load_model(block_model())
     forced = Forced(height, words, outside=True)
@@ -70,7 +58,8 @@ def test_a_chain_in_strips_equals_golden(height: int, words: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (2, 4))])
+@pytest.mark.parametrize("seed", [0, 2, 4])
+@pytest.mark.usual
 def test_random_networks_in_random_strips_equal_golden(seed: int) -> None:
     model, inputs = random_network(network_rng(seed), operators=HARDWARE)
     strategy = AtRandom(1, random=Random(seed))

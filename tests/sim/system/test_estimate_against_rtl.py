@@ -17,7 +17,6 @@ from eightfold.target.config import PRESETS
 from eightfold.target.memory import PROFILES, MemoryTiming
 from tests.support.figures import expect_honest_work, issued_vectors
 from tests.support.hardware.twins import TWINS
-from tests.support.long import one_in
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
 
 DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
@@ -59,13 +58,8 @@ def expect_the_rtls_cycles(graph: Graph, preset: str, memory: str = "ideal") -> 
 
 
 # 256 or 1024 products are to be compiled: minutes, for the formulas of the other presets.
-ON_DIGITS = [
-    pytest.param(preset, marks=pytest.mark.long if preset in ("base", "large") else ())
-    for preset in PRESETS
-]
-
-
-@pytest.mark.parametrize("preset", ON_DIGITS)
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.usual(names=["nano", "small"])
 def test_agrees_on_digits(preset: str) -> None:
     expect_the_rtls_cycles(load_model(DIGITS), preset)
 
@@ -80,32 +74,25 @@ UNKNOWN = 50
 """Cycles that depend on where in memory the regions lie, and when a refresh is due."""
 
 
-@pytest.mark.parametrize(
-    ("preset", "memory"),
-    one_in(3, ((preset, memory) for preset in ("nano", "small") for memory in MEMORIES[1:])),
-)
+@pytest.mark.parametrize("preset", ["nano", "small"])
+@pytest.mark.parametrize("memory", MEMORIES[1:])
+@pytest.mark.usual("preset")
 def test_agrees_on_digits_with_a_slow_memory(preset: str, memory: str) -> None:
     expect_the_rtls_cycles(load_model(DIGITS), preset, memory)
 
 
-@pytest.mark.parametrize("seed", one_in(3, range(6)))
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.usual
 def test_agrees_on_a_random_network(seed: int) -> None:
     model, _ = random_network(network_rng(seed), operators=HARDWARE)
     expect_the_rtls_cycles(load_model(model), "small")
 
 
 @pytest.mark.parametrize(
-    "preset",
-    [pytest.param(name, marks=() if name == "small" else pytest.mark.long) for name in PRESETS],
+    ("preset", "memory"),
+    [*((preset, "ideal") for preset in PRESETS), *(("base", memory) for memory in MEMORIES[1:])],
 )
-@pytest.mark.parametrize("name", one_in(2, NETWORKS))
-@pytest.mark.usual(names=["kws"])
-def test_agrees_on_an_mlperf_tiny_network(name: str, preset: str) -> None:
-    expect_the_rtls_cycles(load_model(mlperf_tiny(name)), preset)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("memory", MEMORIES[1:])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_agrees_on_an_mlperf_tiny_network_with_a_slow_memory(name: str, memory: str) -> None:
-    expect_the_rtls_cycles(load_model(mlperf_tiny(name)), "base", memory)
+@pytest.mark.usual(names=["kws_ref_model-small"])
+def test_agrees_on_an_mlperf_tiny_network(name: str, preset: str, memory: str) -> None:
+    expect_the_rtls_cycles(load_model(mlperf_tiny(name)), preset, memory)

@@ -68,7 +68,6 @@ SHAPES = {
 """Of x, how many slices are taken, the indices' type, and where."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "preset", ["nano", *(pytest.param(name, marks=pytest.mark.long) for name in ("small", "base"))]
 )

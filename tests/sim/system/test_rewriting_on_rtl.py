@@ -10,9 +10,10 @@ from eightfold.compiler.rewrite import rewrite
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
 from eightfold.run.report import REWRITTEN
-from tests.support.long import one_in
 from tests.support.networks.redundant import redundant_model
 from tests.support.networks.sparse import sparse_model
+
+pytestmark = pytest.mark.slow
 
 MODELS = {
     **{f"sparse {seed}": sparse_model(seed) for seed in (2, 7, 8)},
@@ -20,9 +21,8 @@ MODELS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", one_in(3, MODELS))
-@pytest.mark.usual(names=["redundant"])
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.usual(names=["redundant 1"])
 def test_a_rewritten_network_equals_litert(name: str) -> None:
     model = MODELS[name]
     graph = load_model(model)
@@ -41,7 +41,6 @@ def test_a_rewritten_network_equals_litert(name: str) -> None:
     assert any(operator["rewritten"] for operator in report["operators"])
 
 
-@pytest.mark.slow
 def test_cycles_are_fewer_and_outputs_the_same() -> None:
     model = MODELS["sparse 7"]
     results = []
@@ -55,7 +54,6 @@ def test_cycles_are_fewer_and_outputs_the_same() -> None:
         np.testing.assert_array_equal(first.outputs[tensor], values)
 
 
-@pytest.mark.slow
 def test_what_is_left_to_golden_reads_what_was_rewritten() -> None:
     builder = ModelBuilder()
     codes = {"scale": 0.05, "zero_point": 3}

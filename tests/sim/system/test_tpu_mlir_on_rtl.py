@@ -11,7 +11,6 @@ import pytest
 from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
 from tests.support.hardware.twins import TWINS
-from tests.support.long import one_in
 from tests.support.networks.tpu_mlir import FORMS, random_cases
 
 COUNTS = {
@@ -49,13 +48,15 @@ def expect_golden(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0])
-@pytest.mark.parametrize("form", one_in(3, FORMS))
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.usual(count=4)
 def test_a_form_equals_golden_on_small(form: str, seed: int) -> None:
     expect_golden(form, "small", seed, COUNTS[form], "verilator")
 
 
 @pytest.mark.slow
 @pytest.mark.icarus
-@pytest.mark.parametrize("form", one_in(3, ["inner_product", "add_symmetric", "leaky_relu"]))
+@pytest.mark.parametrize("form", ["inner_product", "add_symmetric", "leaky_relu"])
+@pytest.mark.usual
 def test_a_form_equals_golden_on_icarus(form: str) -> None:
     expect_golden(form, "nano", 1, (1, 2), "icarus")

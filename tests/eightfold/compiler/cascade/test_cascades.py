@@ -19,7 +19,6 @@ from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming
 from examples.mobilenet import mobilenet_model
 from tests.eightfold.compiler.test_compiler import TIGHT
-from tests.support.long import one_in
 from tests.support.networks.cascades import CHOICES, AtRandom, Forced, block_model
 from tests.support.networks.machine_run import expect_golden, random_values
 
@@ -33,15 +32,9 @@ NARROW = TIGHT["6x5"].replace(scratchpad=1 << 15)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("height", "outside", "words"),
-    one_in(
-        3,
-        (
-            (*each, words)
-            for each in [*((h, True) for h in HEIGHTS), (2, False)]
-            for words in CHOICES
-        ),
-    ),
+    [(*each, words) for each in [*((h, True) for h in HEIGHTS), (2, False)] for words in CHOICES],
 )
+@pytest.mark.usual("height", "outside", count=2)
 def test_strips_of_every_height_equal_golden(height: int, outside: bool, words: str) -> None:
     graph = load_model(block_model())
     forced = Forced(height, words, outside)
@@ -61,11 +54,10 @@ def test_every_tensor_is_delivered(height: int, words: str) -> None:
     assert forced.made
 
 
-@pytest.mark.parametrize(
-    ("keep", "words"),
-    one_in(3, ((keep, words) for words in CHOICES for keep in (False, True))),
-)
 @pytest.mark.slow
+@pytest.mark.parametrize("words", CHOICES)
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.usual("keep", count=2)
 def test_several_images_one_after_the_other(keep: bool, words: str) -> None:
     graph = load_model(block_model(images=3))
     forced = Forced(2, words, outside=True)
@@ -74,20 +66,13 @@ def test_several_images_one_after_the_other(keep: bool, words: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("config", TIGHT)
-@pytest.mark.usual(count=6)
+@pytest.mark.usual("config")
 def test_a_random_network_in_random_strips_equals_golden(config: str, seed: int) -> None:
     model, inputs = random_network(network_rng(seed), operators=HARDWARE)
     strategy = AtRandom(1, random=Random(seed))
     expect_golden(load_model(model), inputs, TIGHT[config], seed % 2 == 0, cascades=strategy)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(3, 60))
-@pytest.mark.parametrize("config", TIGHT)
-def test_more_random_networks_in_random_strips_equal_golden(config: str, seed: int) -> None:
-    test_a_random_network_in_random_strips_equals_golden(config, seed)
 
 
 def expect_caught() -> None:
