@@ -111,7 +111,7 @@ CONVERTERS: dict[str, Callable[[Cases], Cases]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("multipliers", CONVERTERS)
-@pytest.mark.usual(names=["any"])
+@pytest.mark.usual(names=["[any]"])
 def test_relu_at_any_zero_point_and_the_range_of_multipliers_are_limits(multipliers: str) -> None:
     def reads(x: Cases) -> Cases:
         relu = np.where(x["low"] > -128, x["zero_point"], -128)

@@ -179,6 +179,7 @@ def test_the_digits_run_among_strangers(complete: Installation, backend: str) ->
     ],
     ids=lambda each: " ".join(each[:1]) if isinstance(each, list) else "",
 )
+@pytest.mark.usual(count=8)
 def test_the_base_needs_no_extra(base: Installation, command: list[str], said: str) -> None:
     done = base.run("eightfold", *command)
     assert (done.returncode, done.stderr) == (0, "")

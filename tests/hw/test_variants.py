@@ -63,6 +63,7 @@ def run_ties():
         (run_vector, eightfold.hw.vector.lane),
     ],
 )
+@pytest.mark.usual(names=["ties", "run_mac_array"])
 def test_a_wrong_requantization_is_explained(monkeypatch, run, module):
     monkeypatch.setattr(module, "RequantizePipeline", broken(RequantizePipeline, NO_STICKY))
     with pytest.raises(BenchFailed) as raised:

@@ -134,6 +134,7 @@ def test_files_tell_what_cocotb_does(kind: str, tmp_path: Path) -> None:
 @needs_icarus
 @pytest.mark.parametrize("kind", [LyingStream, LyingSequence])
 @pytest.mark.slow
+@pytest.mark.usual(names=["Sequence"])
 def test_each_fault_of_control_is_caught_by_the_files(
     kind: type[ControlLiar], tmp_path: Path
 ) -> None:

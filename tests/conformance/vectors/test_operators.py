@@ -39,11 +39,11 @@ def agrees(oracle: Oracle, case: OperatorCase) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
 def test_litert_computes_and_refuses_the_same(every: int) -> None:
     refused = 0
     with Oracle() as oracle:
-        for operator in OPERATORS:
+        for operator in OPERATORS[::every]:
             cases = list(operator_cases(operator, TFLITE))
             assert len(cases) == MODELS["smoke"]
             cases += operator_cases(f"{operator}.beyond-spec", TFLITE)
@@ -52,10 +52,10 @@ def test_litert_computes_and_refuses_the_same(every: int) -> None:
             illegal = list(operator_cases(f"{operator}.strictness", TFLITE))
             assert all(case.refusal for case in illegal)
             refused += len(illegal)
-            cases = [*cases, *illegal][::every]
+            cases = cases[::3] + illegal
             for number, case in enumerate(cases):
                 assert agrees(oracle, case), (operator, number, case.refusal)
-    assert refused >= 2 * len(OPERATORS) - 4
+    assert refused >= 2 * len(OPERATORS[::every]) - 4
 
 
 def test_a_wrong_tensor_and_an_acceptable_model_are_seen() -> None:

@@ -48,7 +48,7 @@ def test_compile_writes_what_a_host_loads(
     assert any("MATRIX" in line and "depthwise=1" in line for line in lines)
 
 
-@pytest.mark.slow
+@pytest.mark.long  # tests/eightfold/compiler/cascade has the decision
 def test_compile_explains_its_cascades(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(mobilenet_model(0.35, 64))

@@ -21,7 +21,8 @@ def graphs() -> list[Graph]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", unit_parameters("networks", quick=2, cases=100))
+@pytest.mark.parametrize("unit", unit_parameters("networks", cases=100))
+@pytest.mark.usual(count=2)
 def test_equals_litert(unit: Unit) -> None:
     expect_passed(unit)
 

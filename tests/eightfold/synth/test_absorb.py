@@ -188,7 +188,7 @@ def memory_read_early(m: Module, p: dict[str, Signal]) -> None:
     ids=lambda value: value.__name__ if callable(value) else None,
 )
 @pytest.mark.slow
-@pytest.mark.usual(count=6)
+@pytest.mark.usual(count=4)
 def test_absorbed_netlist_is_equivalent(
     tmp_path: Path, body: Body, inputs: int, outputs: int, ffs: int
 ) -> None:

@@ -86,7 +86,7 @@ def unread(netlist: Netlist) -> int:
 
 @pytest.mark.parametrize("width", [7, 8])
 @pytest.mark.parametrize("formula", FORMULAS)
-@pytest.mark.usual("formula")
+@pytest.mark.usual(count=5)
 def test_the_netlist_is_equivalent(tmp_path: Path, formula: str, width: int) -> None:
     def step(netlist: Netlist) -> dict[str, int]:
         freed = free_carry_chains(netlist)
@@ -113,7 +113,7 @@ def test_the_netlist_is_equivalent(tmp_path: Path, formula: str, width: int) -> 
     ],
     ids=["right mask", "left mask", "choice", "and", "negation", "digit", "two masks"],
 )
-@pytest.mark.usual(count=4)
+@pytest.mark.usual(count=3)
 def test_luts_move_into_carry_cells(tmp_path: Path, formula: Formula, folded: int) -> None:
     def step(netlist: Netlist) -> dict[str, int]:
         return {"folded": fold_luts(netlist), **free_carry_chains(netlist)}
@@ -138,6 +138,7 @@ def signed_choice(value: Value, digit: Value) -> Value:
     ],
     ids=["with its operand", "with another", "no sum"],
 )
+@pytest.mark.usual
 def test_signs_move_into_carry_cells(tmp_path: Path, formula: Formula, split: int) -> None:
     def step(netlist: Netlist) -> dict[str, int]:
         return {"split": split_negations(netlist), "folded": fold_luts(netlist)}

@@ -132,6 +132,7 @@ def mutant(old: str, new: str, kind: str = "constant") -> Mutant:
         ),
     ],
 )
+@pytest.mark.usual(names=["test_y_is", "the netlist", "message5"])
 def test_a_mutant_is_judged(checkout, tmp_path, monkeypatch, old, new, message):
     monkeypatch.setenv("EIGHTFOLD_CACHE", str(checkout / "cache"))
     found = judge(checkout, tmp_path, mutant(old, new))

@@ -62,7 +62,7 @@ def test_mutants_have_no_waves(tmp_path):
         suite.run(unit, tmp_path / "waves.vcd")
 
 
-@pytest.mark.slow
+@pytest.mark.long  # tests/lab/mutants/test_judge.py has a small unit
 def test_a_bypass_that_gives_its_word_twice_is_caught():
     path = "hw/blocks/skid.py"
     every = mutants(path, (IMPORT_ROOT / path).read_text("utf-8"))

@@ -11,7 +11,7 @@ from tests.support.hardware.small_program import CONFIG as TIGHT
 from tests.support.hardware.twins import TWINS
 
 ON_RTL = [
-    *unit_parameters("networks", TWINS["small"], "small", quick=1, backend="verilator", cases=100),
+    *unit_parameters("networks", TWINS["small"], "small", backend="verilator", cases=100),
     *unit_parameters("networks", TIGHT, "tight", backend="verilator", cases=10),
 ]
 ON_ICARUS = unit_parameters("networks", backend="icarus", config="nano", cases=2)
@@ -19,6 +19,7 @@ ON_ICARUS = unit_parameters("networks", backend="icarus", config="nano", cases=2
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ON_RTL)
+@pytest.mark.usual
 def test_equals_golden(unit: Unit) -> None:
     expect_passed(unit)
 

@@ -23,16 +23,9 @@ def units_of(suite: str, accelerator: Any = None, name: Any = "", **options: Any
     return [replace(unit, config=name, settings=settings) for unit in units]
 
 
-def unit_parameters(
-    suite: str, *accelerator: Any, quick: int | None = None, **options: Any
-) -> list:
-    """Return `units_of` as parameters of a test; all but the first ``quick`` are long."""
-    return [
-        pytest.param(
-            unit, id=unit.name, marks=[pytest.mark.long] * (quick is not None and number >= quick)
-        )
-        for number, unit in enumerate(units_of(suite, *accelerator, **options))
-    ]
+def unit_parameters(suite: str, *accelerator: Any, **options: Any) -> list:
+    """Return `units_of` as parameters of a test."""
+    return [pytest.param(unit, id=unit.name) for unit in units_of(suite, *accelerator, **options)]
 
 
 def expect_passed(unit: Unit) -> None:
