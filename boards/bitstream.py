@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from eightfold.boards.soc import HostedSoC, elaborate, without_date
+from eightfold.boards.soc import HostedSoC, elaborate, without_comments
 from eightfold.boards.targets import Target, target_of
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.files import write_file
@@ -132,7 +132,7 @@ def write_project(
         text = script.read_text(encoding="utf-8")
         script.write_text(text.replace(f"{folder}{os.sep}", ""), encoding="utf-8")
     top = folder / f"{TOP}.v"
-    top.write_text(without_date(top.read_text(encoding="utf-8")), encoding="utf-8")
+    top.write_text(without_comments(top.read_text(encoding="utf-8")), encoding="utf-8")
     return target
 
 

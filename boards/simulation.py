@@ -13,7 +13,7 @@ from litex.build.io import CRG
 from litex.soc.integration.soc_core import SoCCore
 
 from eightfold.boards.host import Board, open_board
-from eightfold.boards.soc import BlockRam, Dram, HostedSoC, Memory, elaborate, without_date
+from eightfold.boards.soc import BlockRam, Dram, HostedSoC, Memory, elaborate, without_comments
 from eightfold.common.errors import InputError
 from eightfold.sim.simulator.cache import cached, content_key
 from eightfold.sim.simulator.toolchain import (
@@ -143,7 +143,7 @@ def sources(soc: SoCCore) -> dict[str, str]:
     """Return the files of a SoC: its Verilog, that of its modules, and its memories' contents."""
     soc.finalize()
     output = soc.platform.get_verilog(soc, name="soc")
-    texts = {"soc.v": without_date(output.main_source), **output.data_files}
+    texts = {"soc.v": without_comments(output.main_source), **output.data_files}
     for path, *_ in soc.platform.sources:
         texts[Path(path).name] = Path(path).read_text("utf-8")
     return texts

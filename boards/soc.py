@@ -23,7 +23,7 @@ _BITS = {"SEL": 1, "CKE": 2, "ODT": 4, "RESET_N": 8, "CS": 1, "WE": 2, "CAS": 4,
 """Of LiteDRAM's registers dfii_control, then dfii_pi0_command."""
 
 
-_DATE = re.compile(r"^//.*(Date|Auto-Generated).*$", re.M)
+_COMMENT = re.compile(r"^ *//[^\n]*\n|/\*.*?\*/", re.M | re.S)
 
 
 T = TypeVar("T")
@@ -39,9 +39,9 @@ def elaborate(make: Callable[[], T]) -> T:
         return thread.submit(make).result()
 
 
-def without_date(verilog: str) -> str:
-    """Return Verilog of LiteX without the lines that say when it was written."""
-    return _DATE.sub("", verilog)
+def without_comments(verilog: str) -> str:
+    """Return Verilog of LiteX without its comments: when it was written, and of which commit."""
+    return _COMMENT.sub("", verilog)
 
 
 class BlockRam(NamedTuple):
