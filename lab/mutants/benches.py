@@ -137,9 +137,13 @@ def _units(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 Share = Literal["quick", "slow"]
 
-SHARES: Mapping[Share, str] = {"quick": "not slow and not long", "slow": "slow and not long"}
+SHARES: Mapping[Share, str] = {
+    "quick": "not slow and not long",
+    "slow": "(slow and not long) or (usual and long)",
+}
 """Parts of a file with tests, by the markers that choose them: mostly Amaranth's own simulator, and
-what is compiled for Verilator. What repeats at larger sizes is left out."""
+what is compiled for Verilator. Cases that `make test` leaves out of a test are among them: a fault
+may show at a few sizes alone. What only repeats at larger ones is not."""
 
 TESTING = "not catch and not variant"
 """Chooses tests by their names: not the controls, which have hardware that is wrong already, and
