@@ -20,9 +20,6 @@ from tests.support.golden_c.library import FIELDS, RANGES, REFUSED, STRICT, Libr
 MODELS = 60
 """Random models of each operator in the short run."""
 
-MANY = 300
-"""The same in the long one."""
-
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
@@ -37,7 +34,7 @@ def test_primitives_equal_golden(
     check(library, np.random.default_rng(first_seed))
 
 
-@pytest.mark.parametrize("count", [MODELS, pytest.param(MANY, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [MODELS, pytest.param(300, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("name", "reference"), checks.CHECKED)
 @pytest.mark.slow
 def test_operators_equal_golden(

@@ -3,7 +3,6 @@
 pytest's ``--hostile`` sets the number of files (600), ``--seed`` draws others.
 """
 
-import math
 from collections.abc import Iterator
 
 import pytest
@@ -35,7 +34,7 @@ def test_mutants_are_refused_or_run_as_in_litert(
 
     @seed(first_seed)
     @settings(
-        max_examples=math.ceil(count / len(BASES)),
+        max_examples=int(-(-count // len(BASES))),
         database=None,
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
     )
