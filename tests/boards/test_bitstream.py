@@ -15,7 +15,6 @@ from eightfold.cli.main import commands
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.sim.simulator.runner import Unit
 from eightfold.synth.tools import Tool, find_tool
-from tests.support.long import one_in
 
 NO_STAGE = {"stage": lambda words: None}
 
@@ -32,7 +31,8 @@ def test_the_list_has_every_board() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "memory"), one_in(3, PROJECTS))
+@pytest.mark.usual(count=2)
+@pytest.mark.parametrize(("name", "memory"), PROJECTS)
 def test_a_project_places_every_port_and_can_be_moved(
     name: str, memory: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
