@@ -108,20 +108,18 @@ def write_project(
         If there is no such board or memory.
     """
     target = target_of(name)
-    kind = memory or next(iter(target.memories))
-    if kind not in target.memories:
-        raise InputError(f"--memory of {name} must be one of {', '.join(target.memories)}")
+    make_memory = target.memories[target.memory_name(memory)]
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob(f"{TOP}_*.init"):
-        left.unlink()  # of another memory
+    for contents in folder.glob(f"{TOP}_*.init"):
+        contents.unlink()  # of another memory
     accelerator = folder / "accelerator.v"
     accelerator.write_text(unit_verilog("accelerator", config), encoding="utf-8")
 
     def make() -> None:
         platform = target.platform()
         crg = target.crg(platform, target.clock)
-        place = target.memories[kind](platform, target.clock)
+        place = make_memory(platform, target.clock)
         soc = HostedSoC(platform, crg, target.clock, place, accelerator, baud)
         soc.finalize()
         platform.build(soc, build_dir=str(folder), build_name=TOP, run=False)
@@ -199,19 +197,19 @@ def build_bitstream(
     mapped = kept(folder / "area.json", key, lambda: map_board(folder, stage), makes=netlist)
     options = [*target.nextpnr, "--seed", str(seed), *_parallel(nextpnr)]
     key = digest_of(key, nextpnr.version, *options, (folder / f"{TOP}.lpf").read_text("utf-8"))
-    routed = kept(
-        folder / "routed.json",
-        key,
-        lambda: _route(folder, mapped["clock"], nextpnr, options, stage),
-        makes=folder / f"{TOP}.config",
-    )
     packed = folder / f"{TOP}.bit"
-    _pack(folder, stage)
+
+    def route_and_pack() -> dict[str, Any]:
+        figures = _route(folder, mapped["clock"], nextpnr, options, stage)
+        _pack(folder, stage)
+        return figures
+
+    routed = kept(folder / "routed.json", key, route_and_pack, makes=packed)
     result = Bitstream(
         board=name,
         device=target.device,
         config=used,
-        memory=memory or next(iter(target.memories)),
+        memory=target.memory_name(memory),
         baud=baud,
         target_mhz=target.clock / 1e6,
         mhz=routed["mhz"],

@@ -18,7 +18,7 @@ from eightfold.common.errors import InputError
 
 
 class Clock(LiteXModule):
-    """The clock domain ``sys``, from a board's oscillator through a PLL.
+    """The clock domain ``sys``, from the platform's own clock through a PLL.
 
     Parameters
     ----------
@@ -26,28 +26,36 @@ class Clock(LiteXModule):
         The board's, and the frequency of ``sys`` in Hz.
     pll
         Of the FPGA's family.
-    pin
-        Of the oscillator, its frequency in MHz the last digits of its name.
     reset
-        Pin of a button; one that ends in ``_n``, or a name of Digilent's, is low while pressed.
+        Pin of a button.
+    low
+        The button is low while it is pressed.
     phase
         Degrees that the clock of an SDRAM is behind; None: there is none.
     """
 
     def __init__(
-        self, platform: Any, clk_freq: int, pll: Any, pin: str, reset: str, phase: int | None = None
+        self,
+        platform: Any,
+        clk_freq: int,
+        pll: Any,
+        reset: str,
+        *,
+        low: bool = False,
+        phase: int | None = None,
     ) -> None:
         self.cd_sys = ClockDomain()
         self.pll = pll
         button = platform.request(reset)
-        self.comb += pll.reset.eq(~button if reset.startswith("cpu_reset") else button)
-        pll.register_clkin(platform.request(pin), float(pin.removeprefix("clk")) * 1e6)
+        self.comb += pll.reset.eq(~button if low else button)
+        clock = platform.request(platform.default_clk_name)
+        pll.register_clkin(clock, 1e9 / platform.default_clk_period)
         pll.create_clkout(self.cd_sys, clk_freq)
         if phase is not None:
             self.cd_sdram = ClockDomain(reset_less=True)
             pll.create_clkout(self.cd_sdram, clk_freq, phase=phase, with_reset=False)
-            clock = platform.request("sdram_clock")
-            self.specials += DDROutput(1, 0, clock, ClockSignal("sdram"))
+            pad = platform.request("sdram_clock")
+            self.specials += DDROutput(1, 0, pad, ClockSignal("sdram"))
 
 
 class Target(NamedTuple):
@@ -83,6 +91,19 @@ class Target(NamedTuple):
     loader: str
     clock: int = 50_000_000
 
+    def memory_name(self, asked: str | None) -> str:
+        """Return the name of one of its memories, the default for None.
+
+        Raises
+        ------
+        InputError
+            If it has none of that name.
+        """
+        found = asked or next(iter(self.memories))
+        if found not in self.memories:
+            raise InputError(f"--memory of this board must be one of {', '.join(self.memories)}")
+        return found
+
 
 def _block_ram(size: int) -> Callable[[Any, int], Memory]:
     return lambda platform, clock: BlockRam(size)
@@ -96,7 +117,7 @@ def _sdram(chip: Callable[[int, str], Any]) -> Callable[[Any, int], Memory]:
 
 class _Ulx3sClock(Clock):
     def __init__(self, platform: Any, clk_freq: int) -> None:
-        super().__init__(platform, clk_freq, ECP5PLL(), "clk25", "rst", phase=90)
+        super().__init__(platform, clk_freq, ECP5PLL(), "rst", phase=90)
         # Its other processor resets the FPGA otherwise.
         self.comb += platform.request("wifi_gpio0").eq(1)
 
@@ -121,7 +142,7 @@ TARGETS: Mapping[str, Target] = {
         config="nano",
         platform=lambda: colorlight_i5.Platform("i9", revision="7.2"),
         crg=lambda platform, clock: Clock(
-            platform, clock, ECP5PLL(), "clk25", "cpu_reset_n", phase=180
+            platform, clock, ECP5PLL(), "cpu_reset_n", low=True, phase=180
         ),
         memories={"sdram": _sdram(M12L64322A), "block-ram": _block_ram(1 << 17)},
         nextpnr=("--45k", "--package", "CABGA381", "--speed", "6"),
@@ -132,7 +153,7 @@ TARGETS: Mapping[str, Target] = {
         config="nano",
         platform=lambda: digilent_arty.Platform("a7-100"),
         crg=lambda platform, clock: Clock(
-            platform, clock, S7PLL(speedgrade=-1), "clk100", "cpu_reset"
+            platform, clock, S7PLL(speedgrade=-1), "cpu_reset", low=True
         ),
         # Its DDR3 needs delays that a processor finds by trial; a host at a serial line does not.
         memories={"block-ram": _block_ram(1 << 18)},

@@ -33,7 +33,8 @@ from eightfold.operators import load_int8
 from eightfold.sim.simulator.runner import Unit
 from eightfold.target.config import PRESETS
 from examples.digits.network import MODEL_FILE
-from tests.support.models.beside import models
+from tests.support.models.beside import models, required
+from tests.support.models.mlperf_tiny import mlperf_tiny
 from tests.support.models.streaming import streaming
 
 OFFSETS = {register.name: REGISTERS + register.offset for register in ALL}
@@ -269,17 +270,14 @@ def test_the_command_runs_on_a_board_whatever_the_line_does() -> None:
         assert (again.returncode, again.stdout) == (0, noisy.stdout), again.stderr
 
 
-def beside(name: str) -> bytes:
-    path = models().parent / f"{name}.tflite"
-    if not path.exists():
-        pytest.skip(f"no {path}")
-    return path.read_bytes()
+def okay_nabu() -> Path:
+    return required(models().parent / "street" / "okay_nabu.tflite")
 
 
 NETWORKS = {
-    "state": ("block-ram", lambda: streaming(), 3),
-    "kws_ref_model": ("litedram-sdr-16", lambda: beside("models/kws_ref_model"), 1),
-    "okay_nabu": ("litedram-ddr3-16", lambda: beside("street/okay_nabu"), 3),
+    "state": ("block-ram", streaming, 3),
+    "kws_ref_model": ("litedram-sdr-16", lambda: mlperf_tiny("kws_ref_model").read_bytes(), 1),
+    "okay_nabu": ("litedram-ddr3-16", lambda: okay_nabu().read_bytes(), 3),
 }
 
 

@@ -6,6 +6,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from eightfold.common.files import IMPORT_ROOT
 
 _SHARED = IMPORT_ROOT.parent / "shared"
@@ -20,6 +22,13 @@ def choose(folder: Path) -> None:
 def models() -> Path:
     """Return the folder of networks, ``.tflite``."""
     return _chosen[0] if _chosen else _SHARED / "models"
+
+
+def required(path: Path) -> Path:
+    """Return a file of such a folder; skip the test where it is not there."""
+    if not path.exists():
+        pytest.skip(f"no {path}: see pytest --models-folder")
+    return path
 
 
 def texts() -> Path:

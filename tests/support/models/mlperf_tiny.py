@@ -2,17 +2,12 @@
 
 from pathlib import Path
 
-import pytest
-
 from lab.documents import cycles
-from tests.support.models.beside import models
+from tests.support.models.beside import models, required
 
 NETWORKS = [network.stem for network in cycles.NETWORKS]
 
 
 def mlperf_tiny(name: str) -> Path:
     """Return the path of a network's model; skip the test where it is not there."""
-    model = models() / f"{name}.tflite"
-    if not model.exists():
-        pytest.skip(f"no {model}: see pytest --models-folder")
-    return model
+    return required(models() / f"{name}.tflite")
