@@ -22,7 +22,7 @@ EXTRAS = {
     "campaign": "campaign, conform run",
     "synth": "synth",
     "prove": "campaign run proofs",
-    "openvino": "conform run --adapter openvino",
+    "openvino": "import of OpenVINO IR, conform run --adapter openvino",
     "tosa": "conform run --adapter tosa",
 }
 """What the extras of a user are for; ``pyproject.toml`` has also those of a contributor."""

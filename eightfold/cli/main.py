@@ -29,6 +29,7 @@ from eightfold.cli.compiler import (
 )
 from eightfold.cli.doctor import doctor
 from eightfold.cli.hardware import synth, verilog
+from eightfold.cli.importing import import_command
 from eightfold.cli.info import info
 from eightfold.cli.ops import ops
 from eightfold.common.errors import InputError
@@ -276,6 +277,7 @@ for _command in (
     driver,
     estimate,
     header,
+    import_command,
     info,
     ops,
     synth,

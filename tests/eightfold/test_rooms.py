@@ -23,7 +23,7 @@ FLOORS = (
     ("eightfold.hw", "eightfold.model", "eightfold.estimate"),
     ("eightfold.operators", "eightfold.rtl"),
     ("eightfold.synth", "eightfold.compiler"),
-    ("eightfold.cases", "eightfold.conformance.units"),
+    ("eightfold.cases", "eightfold.conformance.units", "eightfold.importer"),
     ("eightfold.sim",),
     ("eightfold.boards",),
     ("eightfold.run",),

@@ -1,0 +1,76 @@
+"""Import: quantized networks of other tools as int8 networks in the terms of the TFLite spec.
+
+A front end for each kind of file makes a `network.Network` of it, `ranges` gives each value its
+codes, `lower` writes the ``.tflite`` file. docs/fakequantize.md goes the whole way.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from numpy.typing import NDArray
+
+from eightfold.common.errors import InputError
+from eightfold.importer import openvino_ir
+from eightfold.importer.lower import Lowering
+from eightfold.importer.network import ORIGINS, Network, Refused, refusals
+from eightfold.importer.ranges import absorb, assign
+
+__all__ = ["FRONT_ENDS", "Imported", "Refused", "import_model"]
+
+FRONT_ENDS: Mapping[str, Callable[[Path], Network]] = {".xml": openvino_ir.read}
+"""Who reads a file, by the end of its name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """A network as an int8 file, and what has become of its values."""
+
+    source: Path
+    model: bytes
+    network: Network
+    lowering: Lowering
+
+    def lines(self) -> list[str]:
+        """Return in words what values there are, and where their ranges come from."""
+        counts = Counter(
+            self.lowering.ranges.codes[step.tensor].origin for step in self.lowering.steps
+        )
+        return [
+            f"{len(self.lowering.steps)} values from {len(self.network.layers)} layers; ranges:",
+            *(f"  {counts[origin]} {ORIGINS[origin]}" for origin in ORIGINS if counts[origin]),
+        ]
+
+
+def import_model(source: Path, samples: Mapping[str, NDArray] | None = None) -> Imported:
+    """Return a quantized network as a ``.tflite`` file that keeps to the spec.
+
+    Parameters
+    ----------
+    source
+        A file whose name ends as one of `FRONT_ENDS`.
+    samples
+        Arrays by input, with a further first axis of samples: values that the source does not
+        quantize get the range that they have over these. Without samples they get the least and
+        the greatest value that they can have.
+
+    Raises
+    ------
+    Refused
+        If layers have no exact int8 form; all of them are listed.
+    InputError
+        If the file is none of these, or cannot be read.
+    """
+    front_end = FRONT_ENDS.get(source.suffix)
+    if front_end is None:
+        raise InputError(f"{source}: import takes {', '.join(FRONT_ENDS)} files")
+    if not source.is_file():
+        raise InputError(f"{source}: no such file")
+    network = front_end(source)
+    absorb(network)
+    lowering = Lowering(network, assign(network, samples))
+    model = lowering.lower()
+    if faults := list(refusals(network.layers)):
+        raise Refused(str(source), faults)
+    return Imported(source, model, network, lowering)

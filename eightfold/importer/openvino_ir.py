@@ -1,0 +1,312 @@
+"""OpenVINO IR: a network that OpenVINO reads, as NNCF's post-training quantization writes it.
+
+The file is read, its shapes are inferred, constants are folded and values computed by the package.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.common.errors import InputError
+from eightfold.common.extras import needs_extra
+from eightfold.golden.errors import SpecError
+from eightfold.golden.fake_quantize import fake_quantize, to_int8
+from eightfold.importer.network import Codes, Constant, Layer, Network
+
+REFERENCE = {"LP_TRANSFORMS_MODE": False, "INFERENCE_PRECISION_HINT": "f32"}
+"""Of the CPU plugin: FakeQuantize stays float32 arithmetic, no kernel of int8 takes its place."""
+
+
+@needs_extra("openvino", "an OpenVINO IR")
+def read(path: Path) -> Network:
+    """Return the network of an ``.xml`` file, whose ``.bin`` lies beside it.
+
+    Layers that have no int8 form are part of it, with the reason as their ``refusal``.
+
+    Raises
+    ------
+    InputError
+        If OpenVINO cannot read the file, or its shapes are not fixed.
+    """
+    import openvino
+    import openvino.opset13
+
+    core = openvino.Core()
+    try:
+        model = core.read_model(path)
+    except RuntimeError as error:
+        raise InputError(f"{path}: OpenVINO cannot read it: {_last_line(error)}") from None
+    if model.is_dynamic():
+        shapes = ", ".join(str(port.get_partial_shape()) for port in model.inputs)
+        raise InputError(f"{path}: the shapes {shapes} are open; fix them with Model.reshape")
+    return _Reader(openvino, model, core).read()
+
+
+def _last_line(error: RuntimeError) -> str:
+    return [line for line in str(error).splitlines() if line.strip()][-1]
+
+
+class _Reader:
+    """Turns the operations of a model into layers, in their order."""
+
+    def __init__(self, openvino: Any, model: Any, core: Any) -> None:
+        self.openvino = openvino
+        self.model = model
+        self.core = core
+        self.network = Network(
+            name=model.get_friendly_name(),
+            runtime="OpenVINO",
+            inputs=[],
+            outputs=[],
+            shapes={},
+            constants={},
+            layers=[],
+            evaluate=self._evaluate,
+        )
+        self.ports: dict[str, Any] = {}
+
+    def read(self) -> Network:
+        for node in self.model.get_ordered_ops():
+            self._take(node)
+        self.network.inputs = [_value(port) for port in self.model.inputs]
+        self.network.outputs = [
+            _value(result.input_value(0)) for result in self.model.get_results()
+        ]
+        return self.network
+
+    def _take(self, node: Any) -> None:
+        kind = node.get_type_name()
+        if kind == "Result":
+            return
+        for port in node.outputs():
+            self.ports[_value(port)] = port
+            self.network.shapes[_value(port)] = tuple(port.get_shape())
+        if kind == "Parameter":
+            return
+        names = [_value(port) for port in node.input_values()]
+        name = _value(node.output(0))
+        constants = [self.network.constants.get(each) for each in names]
+        if all(constant is not None for constant in constants):
+            self.network.constants[name] = self._constant(node, kind, constants)
+            return
+        layer = Layer(node.get_friendly_name(), kind, names, name)
+        self.network.layers.append(layer)
+        take = _TAKEN.get(kind)
+        try:
+            if take is None:
+                raise SpecError(f"this type of layer is none of {', '.join(sorted(_TAKEN))}")
+            layer.kind, layer.inputs, layer.attributes = take(self.network, node, names)
+        except SpecError as error:
+            layer.refusal = str(error)
+
+    def _constant(self, node: Any, kind: str, given: Sequence[Any]) -> Constant:
+        """Return what a node makes of constants, with scales if it makes codes real."""
+        if kind == "FakeQuantize":
+            return _quantized(node, *(constant.values for constant in given))
+        if kind == "Multiply" and given[0].codes.dtype.kind == "i" and given[1].scale is None:
+            scale = np.broadcast_to(given[1].codes.astype(np.float32), given[0].codes.shape)
+            return Constant(given[0].codes, scale)
+        if kind == "Convert" and given[0].codes.dtype in (np.int8, np.uint8):
+            return Constant(given[0].codes.astype(np.int16))
+        if kind == "Subtract" and all(each.codes.dtype == np.int16 for each in given):
+            return Constant(given[0].codes - given[1].codes)
+        if kind in ("Reshape", "Squeeze", "Unsqueeze"):
+            return given[0].moved(lambda array: array.reshape(tuple(node.get_output_shape(0))))
+        if kind == "Transpose":
+            return given[0].moved(lambda array: array.transpose(given[1].codes.tolist()))
+        if kind == "Constant":
+            return Constant(np.array(node.data))
+        return Constant(self._folded(node, given))
+
+    def _folded(self, node: Any, given: Sequence[Constant]) -> NDArray[Any]:
+        tensors = [
+            self.openvino.Tensor(np.array(each.values, dtype=port.get_element_type().to_dtype()))
+            for each, port in zip(given, node.input_values(), strict=True)
+        ]
+        results = [
+            self.openvino.Tensor(port.get_element_type(), port.get_shape())
+            for port in node.outputs()
+        ]
+        if not node.evaluate(results, tensors):
+            raise InputError(f"{node.get_friendly_name()}: OpenVINO does not fold this constant")
+        return np.array(results[0].data)
+
+    def _evaluate(
+        self, inputs: Mapping[str, NDArray[Any]], names: Sequence[str]
+    ) -> dict[str, NDArray[np.float32]]:
+        results = [self.openvino.opset13.result(self.ports[name]) for name in names]
+        shown = self.openvino.Model(results, self.model.get_parameters(), "values")
+        compiled = self.core.compile_model(shown, "CPU", REFERENCE)
+        values = compiled([inputs[_value(port)] for port in self.model.inputs])
+        return {name: np.array(values[number]) for number, name in enumerate(names)}
+
+
+def _value(port: Any) -> str:
+    """Return the name of a value: of its node, with the number of an output but the first."""
+    number = port.get_index()
+    return port.get_node().get_friendly_name() + (f".{number}" if number else "")
+
+
+def _quantized(node: Any, x: NDArray[Any], *limits: NDArray[Any]) -> Constant:
+    """Return the codes of constant weights behind a FakeQuantize, if they have such."""
+    levels = node.get_attributes()["levels"]
+    low, high, to_low, to_high = (_aligned(limit, x.ndim) for limit in limits)
+    values = fake_quantize(x, low, high, to_low, to_high, levels)
+    try:
+        quantization = to_int8(low, high, to_low, to_high, levels)
+    except SpecError:
+        return Constant(values)
+    if np.any(quantization.zero_point):
+        return Constant(values)
+    scale = np.broadcast_to(quantization.along_axis(x.ndim)[0], x.shape)
+    return Constant(np.rint(values.astype(np.float64) / scale).astype(np.int16), scale)
+
+
+def _aligned(limit: NDArray[Any], rank: int) -> NDArray[Any]:
+    return limit.reshape((1,) * (rank - limit.ndim) + limit.shape)
+
+
+Taken = tuple[str, list[str], dict[str, Any]]
+"""Kind, inputs and attributes of a layer."""
+
+
+def _numbers(network: Network, name: str) -> list[int]:
+    """Return the integers of a constant operand, such as axes."""
+    if name not in network.constants:
+        raise SpecError(f"the operand {name} is computed")
+    return network.constants[name].codes.reshape(-1).tolist()
+
+
+def _padding(node: Any) -> tuple[list[int], list[int]]:
+    attributes = node.get_attributes()
+    return list(attributes["pads_begin"]), list(attributes["pads_end"])
+
+
+def _conv(network: Network, node: Any, names: list[str]) -> Taken:
+    attributes = node.get_attributes()
+    weights = network.constants.get(names[1])
+    if weights is None:
+        raise SpecError("its weights are computed")
+    groups = 1
+    if node.get_type_name() == "GroupConvolution":
+        groups = weights.codes.shape[0]
+        shape = (-1, *weights.codes.shape[2:])
+        name = f"{names[1]}/joined"
+        network.constants[name] = weights.moved(lambda array: array.reshape(shape))
+        names = [names[0], name]
+    begin, end = _padding(node)
+    return (
+        "conv",
+        names,
+        {
+            "strides": list(attributes["strides"]),
+            "dilations": list(attributes["dilations"]),
+            "begin": begin,
+            "end": end,
+            "groups": groups,
+        },
+    )
+
+
+def _matmul(network: Network, node: Any, names: list[str]) -> Taken:
+    attributes = node.get_attributes()
+    if names[1] not in network.constants:
+        raise SpecError("both operands are computed")
+    if attributes["transpose_a"]:
+        raise SpecError("its operand is transposed")
+    if attributes["transpose_b"]:
+        name = f"{names[1]}/transposed"
+        network.constants[name] = network.constants[names[1]].moved(lambda a: a.swapaxes(-1, -2))
+        names = [names[0], name]
+    return "matmul", names, {}
+
+
+def _pool(kind: str, network: Network, node: Any, names: list[str]) -> Taken:
+    attributes = node.get_attributes()
+    begin, end = _padding(node)
+    if any(size != 1 for size in attributes.get("dilations", [])):
+        raise SpecError("its window is dilated")
+    found = {"kernel": attributes["kernel"], "strides": attributes["strides"]}
+    found = {name: list(sizes) for name, sizes in found.items()}
+    exclude = attributes.get("exclude-pad", True)
+    return kind, names, {**found, "begin": begin, "end": end, "exclude_pad": exclude}
+
+
+def _mean(network: Network, node: Any, names: list[str]) -> Taken:
+    rank = len(network.shapes[names[0]])
+    axes = sorted(axis % rank for axis in _numbers(network, names[1]))
+    return "mean", names[:1], {"axes": axes, "keep": node.get_attributes()["keep_dims"]}
+
+
+def _transpose(network: Network, node: Any, names: list[str]) -> Taken:
+    rank = len(network.shapes[names[0]])
+    order = _numbers(network, names[1]) or list(range(rank))[::-1]
+    return "transpose", names[:1], {"order": order}
+
+
+def _pad(network: Network, node: Any, names: list[str]) -> Taken:
+    if node.get_attributes()["pad_mode"] != "constant":
+        raise SpecError("it repeats or mirrors; only constant padding is taken")
+    begin, end = (_numbers(network, name) for name in names[1:3])
+    value = float(network.constants[names[3]].values.item()) if names[3:] else 0.0
+    return "pad", names[:1], {"begin": begin, "end": end, "value": value}
+
+
+def _clamp(network: Network, node: Any, names: list[str]) -> Taken:
+    attributes = node.get_attributes()
+    return "clamp", names, {"low": attributes["min"], "high": attributes["max"]}
+
+
+def _axis(kind: str, network: Network, node: Any, names: list[str]) -> Taken:
+    axis = node.get_attributes()["axis"] % len(network.shapes[names[0]])
+    return kind, names, {"axis": axis}
+
+
+def _plain(kind: str, operands: int, network: Network, node: Any, names: list[str]) -> Taken:
+    return kind, names[:operands], {}
+
+
+def _fake_quantize(network: Network, node: Any, names: list[str]) -> Taken:
+    levels = node.get_attributes()["levels"]
+    limits = [network.constants.get(name) for name in names[1:]]
+    if any(limit is None for limit in limits):
+        raise SpecError("its ranges are computed")
+    low, high, to_low, to_high = (limit.values for limit in limits if limit is not None)
+    if levels != 256:
+        raise SpecError(f"an int8 activation has 256 levels, not {levels}")
+    return (
+        "quantize",
+        names[:1],
+        {"codes": Codes(to_int8(low, high, to_low, to_high, levels), "stated")},
+    )
+
+
+_TAKEN: dict[str, Callable[[Network, Any, list[str]], Taken]] = {
+    "Convolution": _conv,
+    "GroupConvolution": _conv,
+    "MatMul": _matmul,
+    "Add": partial(_plain, "add", 2),
+    "Subtract": partial(_plain, "sub", 2),
+    "Multiply": partial(_plain, "mul", 2),
+    "MaxPool": partial(_pool, "max_pool"),
+    "AvgPool": partial(_pool, "avg_pool"),
+    "ReduceMean": _mean,
+    "Concat": partial(_axis, "concat"),
+    "Sigmoid": partial(_plain, "sigmoid", 1),
+    "Tanh": partial(_plain, "tanh", 1),
+    "SoftMax": partial(_axis, "softmax"),
+    "Softmax": partial(_axis, "softmax"),
+    "Relu": partial(_plain, "relu", 1),
+    "Clamp": _clamp,
+    "Reshape": partial(_plain, "reshape", 1),
+    "Squeeze": partial(_plain, "reshape", 1),
+    "Unsqueeze": partial(_plain, "reshape", 1),
+    "Transpose": _transpose,
+    "Pad": _pad,
+    "FakeQuantize": _fake_quantize,
+}
+"""Operation types of OpenVINO that have an int8 form."""

@@ -1,0 +1,251 @@
+"""From layers to int8 operators: biases and clamps are taken over, every value gets codes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.golden.quantization import Quantization
+from eightfold.importer.network import Codes, Layer, Network, codes_between
+
+MOVES = frozenset({"reshape", "transpose", "concat", "max_pool", "avg_pool", "pad"})
+"""Kinds whose operands and result must have the same codes."""
+
+_TAKE_BIAS = frozenset({"conv", "matmul"})
+_TAKE_CLAMP = frozenset({"conv", "matmul", "add", "sub", "mul"})
+_KEEP_RANGE = MOVES | {"relu", "clamp"}
+
+_TAKE_LATER = MOVES - {"avg_pool"}
+"""Kinds that do the same whether their operand is quantized before or after them."""
+
+_FIXED = {"sigmoid": (1 / 256, -128), "softmax": (1 / 256, -128), "tanh": (1 / 128, 0)}
+"""Scale and zero point that the spec fixes for the results of some kinds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """How values become tensors.
+
+    ``codes`` by tensor; ``tensor_of``: which tensor holds a value of the source, often one that a
+    later ``quantize`` layer has given its codes; ``real``: for each tensor the value of the source
+    that its codes stand for, and ``before`` the one before its quantization.
+    """
+
+    codes: dict[str, Codes]
+    tensor_of: dict[str, str]
+    real: dict[str, str]
+    before: dict[str, str]
+
+
+def absorb(network: Network) -> None:
+    """Let layers take over constants that are added to their result, and clamps behind it.
+
+    A constant behind a convolution or a product with weights is a bias if it has one number or one
+    for each channel; a clamp is taken over if nothing else reads what it clamps, of a bias too.
+    """
+    kept: list[Layer] = []
+    for layer in network.layers:
+        computed = network.computed(layer)
+        earlier = next((each for each in kept if [each.output] == computed), None)
+        alone = earlier is not None and network.readers(earlier.output) == [layer]
+        alone = alone and earlier is not None and earlier.output not in network.outputs
+        if earlier is None or not alone or earlier.activation or earlier.refusal or layer.refusal:
+            kept.append(layer)
+            continue
+        bias = _bias(network, earlier, layer)
+        if bias is not None:
+            earlier.bias = bias if earlier.bias is None else earlier.bias + bias
+            earlier.output = layer.output
+        elif earlier.kind in _TAKE_CLAMP and layer.kind in ("relu", "clamp"):
+            earlier.activation = clamp_of(layer)
+            earlier.output = layer.output
+        else:
+            kept.append(layer)
+    network.layers[:] = kept
+
+
+def clamp_of(layer: Layer) -> tuple[float, float]:
+    """Return the real bounds of a clamp."""
+    return layer.attributes.get("low", 0.0), layer.attributes.get("high", np.inf)
+
+
+def _bias(network: Network, earlier: Layer, layer: Layer) -> NDArray[np.float64] | None:
+    """Return the numbers that a layer adds to each channel of an earlier one; None if it is other.
+
+    Channels are axis 1 of a convolution, and the last axis of a product.
+    """
+    if earlier.kind not in _TAKE_BIAS or layer.kind not in ("add", "sub"):
+        return None
+    constants = [network.constants[name] for name in layer.inputs if name in network.constants]
+    if len(constants) != 1 or (layer.kind == "sub" and layer.inputs[0] in network.constants):
+        return None
+    rank = len(network.shapes[earlier.output])
+    axis = 1 if earlier.kind == "conv" else rank - 1
+    count = network.shapes[earlier.output][axis]
+    values = np.asarray(constants[0].values, np.float64)
+    values = values.reshape((1,) * (rank - values.ndim) + values.shape)
+    if values.shape != tuple(values.size if place == axis else 1 for place in range(rank)):
+        return None
+    sign = -1.0 if layer.kind == "sub" else 1.0
+    return sign * np.broadcast_to(values.reshape(-1), (count,))
+
+
+def assign(network: Network, samples: Mapping[str, NDArray] | None) -> Ranges:
+    """Give every value codes, and put ``requantize`` layers where an operator needs others.
+
+    A value's codes are those of the first ``quantize`` layer that reads it. Else those of a
+    neighbour, through layers of `MOVES` and clamps; those that the spec fixes; else a range that
+    contains all ``samples``, arrays by input with a further first axis; without samples the least
+    and greatest value that can be.
+    """
+    ranges = _stated(network)
+    codes = ranges.codes
+    for layer in reversed(network.layers):
+        if layer.kind in _TAKE_LATER and layer.output in codes:
+            for source in map(ranges.tensor_of.__getitem__, network.computed(layer)):
+                alone = network.readers(source) == [layer] and _fixed(network, source) is None
+                if alone and source not in network.outputs:
+                    found = Codes(codes[layer.output].quantization, "neighbour")
+                    codes.setdefault(source, found)
+    seen = _extremes(network, ranges, samples) if samples else {}
+    for name in network.inputs:
+        if name in seen:
+            codes.setdefault(name, seen[name])
+    network.layers[:] = [
+        placed for layer in network.layers for placed in _placed(network, ranges, layer, seen)
+    ]
+    return ranges
+
+
+def _stated(network: Network) -> Ranges:
+    """Take the ``quantize`` layers out; those that have given a value no codes requantize it."""
+    codes: dict[str, Codes] = {}
+    tensor_of = {name: name for name in network.inputs}
+    real, before = dict(tensor_of), dict(tensor_of)
+    kept = []
+    for layer in network.layers:
+        tensor_of[layer.output] = real[layer.output] = before[layer.output] = layer.output
+        if layer.kind != "quantize" or layer.refusal:
+            kept.append(layer)
+            continue
+        tensor = tensor_of[layer.inputs[0]]
+        stated = layer.attributes["codes"]
+        if tensor not in codes and _fixed(network, tensor) is None:
+            codes[tensor] = stated
+            real[tensor] = layer.output
+        elif tensor not in codes or not codes[tensor].same(stated):
+            before[layer.output] = layer.inputs[0]
+            layer.kind = "requantize"
+            codes[layer.output] = stated
+            kept.append(layer)
+            continue
+        del real[layer.output], before[layer.output]
+        tensor_of[layer.output] = tensor
+    network.layers[:] = kept
+    return Ranges(codes, tensor_of, real, before)
+
+
+def _fixed(network: Network, tensor: str) -> Codes | None:
+    maker = network.producer(tensor)
+    if maker is None or maker.kind not in _FIXED:
+        return None
+    scale, zero_point = _FIXED[maker.kind]
+    return Codes(Quantization(np.array([scale], np.float32), np.array([zero_point])), "fixed")
+
+
+def _placed(
+    network: Network, ranges: Ranges, layer: Layer, seen: Mapping[str, Codes]
+) -> list[Layer]:
+    """Give a layer's result codes; return it between the layers that requantize for its sake."""
+    codes, tensor = ranges.codes, layer.output
+    operands = [ranges.tensor_of[name] for name in network.computed(layer)]
+    known = all(name in codes for name in operands)
+    if fixed := _fixed(network, tensor):
+        codes[tensor] = fixed
+    elif tensor not in codes and layer.kind in _KEEP_RANGE and known:
+        codes[tensor] = _joined([codes[name] for name in operands])
+    elif tensor not in codes and tensor in seen:
+        codes[tensor] = seen[tensor]
+    elif tensor not in codes and known and not layer.refusal:
+        codes[tensor] = codes_between(*_bounds(network, ranges, layer), "bounds")
+    elif tensor not in codes:  # any codes will do to see what else is refused
+        layer.refusal = layer.refusal or "there is no range for it, nor for what it reads"
+        codes[tensor] = codes_between(-1, 1, "bounds")
+    wanted = codes[tensor]
+    if layer.kind not in MOVES or not known or layer.refusal:
+        return [layer]
+    other = [name for name in operands if not wanted.same(codes[name])]
+    if len(operands) == 1 and other:
+        layer.output = f"{tensor}/unscaled"
+        codes[layer.output] = Codes(codes[other[0]].quantization, "neighbour")
+        ranges.real[layer.output] = ranges.before[layer.output] = ranges.before[tensor]
+        ranges.tensor_of[layer.output] = layer.output
+        return [layer, Layer(f"{layer.name}/scaled", "requantize", [layer.output], tensor)]
+    scaled = []
+    for number, name in enumerate(layer.inputs):
+        if name not in network.constants and (source := ranges.tensor_of[name]) in other:
+            layer.inputs[number] = target = f"{name}/{number} of {tensor}"
+            codes[target] = Codes(wanted.quantization, "neighbour")
+            ranges.real[target], ranges.before[target] = ranges.real[source], name
+            ranges.tensor_of[target] = target
+            scaled.append(Layer(f"{layer.name}/scaled {number}", "requantize", [name], target))
+    return [*scaled, layer]
+
+
+def _joined(parts: Sequence[Codes]) -> Codes:
+    """Return codes whose range contains all of these: those of one of them, if one does."""
+    low, high = min(part.ends[0] for part in parts), max(part.ends[1] for part in parts)
+    whole = next((part for part in parts if part.ends == (low, high)), None)
+    if whole is None:
+        return codes_between(low, high, "merged")
+    return Codes(whole.quantization, "neighbour")
+
+
+def _extremes(network: Network, ranges: Ranges, samples: Mapping[str, NDArray]) -> dict[str, Codes]:
+    """Return the codes of least and greatest values over samples, of tensors that have none."""
+    names = {*network.inputs, *(layer.output for layer in network.layers)}
+    missing = sorted(name for name in names if name not in ranges.codes)
+    if not missing:
+        return {}
+    count = len(next(iter(samples.values())))
+    found = [
+        network.evaluate({name: array[number] for name, array in samples.items()}, missing)
+        for number in range(count)
+    ]
+    return {
+        name: codes_between(
+            min(float(values[name].min()) for values in found),
+            max(float(values[name].max()) for values in found),
+            "samples",
+        )
+        for name in missing
+    }
+
+
+def _bounds(network: Network, ranges: Ranges, layer: Layer) -> tuple[float, float]:
+    """Return the least and the greatest value that a layer can compute from its operands' codes."""
+    ends = []
+    for name in layer.inputs[:1] if layer.kind in ("conv", "matmul") else layer.inputs:
+        if name in network.constants:
+            values = network.constants[name].values
+            ends.append((float(values.min()), float(values.max())))
+        else:
+            ends.append(ranges.codes[ranges.tensor_of[name]].ends)
+    (low, high), (other_low, other_high) = ends[0], ends[-1]
+    if layer.kind in ("conv", "matmul"):
+        weights = network.constants[layer.inputs[1]].values
+        axes = (1, 2, 3) if layer.kind == "conv" else (0,)
+        up, down = (np.maximum(sign * weights, 0).sum(axis=axes) for sign in (1, -1))
+        bias = 0.0 if layer.bias is None else layer.bias
+        low, high = min(low, 0.0), max(high, 0.0)  # what pads is 0
+        low, high = (up * low - down * high + bias).min(), (up * high - down * low + bias).max()
+    elif layer.kind == "add":
+        low, high = low + other_low, high + other_high
+    elif layer.kind == "sub":
+        low, high = low - other_high, high - other_low
+    elif layer.kind == "mul":
+        products = [a * b for a in (low, high) for b in (other_low, other_high)]
+        low, high = min(products), max(products)
+    clip = layer.activation or (-np.inf, np.inf)
+    return float(np.clip(low, *clip)), float(np.clip(high, *clip))
