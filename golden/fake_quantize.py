@@ -1,11 +1,11 @@
-"""OpenVINO FakeQuantize-1 in float32, and its ranges as int8 scale and zero point.
+"""OpenVINO FakeQuantize-1 of every float type, and its ranges as scales and zero points of codes.
 
 Source: OpenVINO operation set 1, FakeQuantize-1 and "Broadcast Rules For Elementwise Operations";
 the order of operations is that of the package's reference, found by comparing every bit.
 docs/other-specs.md has the formulas and where the package's CPU plugin differs.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,9 @@ from eightfold.golden.errors import RejectedError, SpecError
 from eightfold.golden.quantization import Quantization
 
 Broadcast = Literal["numpy", "pdpd", "none"]
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+"""Element types of FakeQuantize by name; numpy has bfloat16 from a package such as ml_dtypes."""
 
 ZERO_POINT_TOLERANCE = 2.0**-23
 """By how much a zero point may miss an integer, times (levels - 1)."""
@@ -42,7 +45,7 @@ def fake_quantize(
     auto_broadcast: Broadcast = "numpy",
     *,
     axis: int = 0,
-) -> NDArray[np.float32]:
+) -> NDArray[Any]:
     """Return FakeQuantize-1 of ``x``.
 
     ``output_low`` where ``x <= min(input_low, input_high)``; ``output_high`` where
@@ -56,12 +59,17 @@ def fake_quantize(
     input_low; max is input_high if that is greater, else input_low; comparisons with NaN are
     false. Infinities and NaN otherwise follow IEEE 754.
 
+    Of another float type the operands are rounded to it, widened or rounded to float32, and the
+    result is rounded once to that type: to nearest, ties to even; to bfloat16 toward zero if the
+    last bit that stays is 0, else to nearest. So the package computes float16 and bfloat16 in its
+    reference, and float64 on the processor: the reference has no float64.
+
     Parameters
     ----------
     x
-        float32, any shape.
+        One of `FLOATS`, any shape; numbers without a float type are float32.
     input_low, input_high, output_low, output_high
-        float32, each broadcast to the shape of ``x`` by itself.
+        Of the type of ``x``, each broadcast to the shape of ``x`` by itself.
     levels
         2..2^32.
     auto_broadcast
@@ -74,7 +82,7 @@ def fake_quantize(
 
     Returns
     -------
-    float32, the shape of ``x``; equal to ``openvino`` bit for bit, but for the payload of a NaN.
+    Type and shape of ``x``; equal to ``openvino`` bit for bit, but for the payload of a NaN.
 
     Raises
     ------
@@ -83,11 +91,16 @@ def fake_quantize(
     """
     if not 2 <= levels <= 2**32:
         raise RejectedError(f"levels must be in 2..2^32, not {levels}")
-    values = np.asarray(x, dtype=np.float32)
-    given = (input_low, input_high, output_low, output_high)
+    dtype = np.dtype(getattr(x, "dtype", np.float32))
+    if dtype.name not in FLOATS:
+        dtype = np.dtype(np.float32)
+    given = (x, input_low, input_high, output_low, output_high)
+    with np.errstate(over="ignore"):
+        values, *limits = (
+            np.asarray(array).astype(dtype).astype(np.float32, copy=False) for array in given
+        )
     in_low, in_high, out_low, out_high = (
-        _broadcast(np.asarray(limit, dtype=np.float32), values.shape, auto_broadcast, axis)
-        for limit in given
+        _broadcast(limit, values.shape, auto_broadcast, axis) for limit in limits
     )
     steps = np.float32(levels - 1)
     with np.errstate(all="ignore"):
@@ -96,7 +109,17 @@ def fake_quantize(
     # np.minimum and np.maximum would return a NaN where these return the other limit.
     lowest = np.where(in_high < in_low, in_high, in_low)
     highest = np.where(in_low < in_high, in_high, in_low)
-    return np.where(values <= lowest, out_low, np.where(values > highest, out_high, inside))
+    result = np.where(values <= lowest, out_low, np.where(values > highest, out_high, inside))
+    return _narrowed(result, dtype)
+
+
+def _narrowed(values: NDArray[np.float32], dtype: np.dtype) -> NDArray[Any]:
+    """Return float32 in another float type, rounded as the package does."""
+    if dtype.name == "bfloat16":
+        bits = values.view(np.uint32)
+        return ((bits + ((bits & 0x10000) >> 1)) >> 16).astype(np.uint16).view(dtype)
+    with np.errstate(over="ignore"):
+        return values.astype(dtype, copy=False)
 
 
 def _broadcast(
@@ -164,17 +187,64 @@ def to_int8(
     """
     if levels not in (255, 256):
         raise NoInt8Error(f"int8 has 256 levels, or 255 for weights, not {levels}")
-    given = (input_low, input_high, output_low, output_high)
+    low, high, output_low, output_high = _limits(input_low, input_high, output_low, output_high)
+    quantization = _codes(low, high, levels)
+    if np.any(low != output_low) or np.any(high != output_high):
+        raise NoInt8Error("the output range differs from the input range")
+    return quantization
+
+
+class Rescale(NamedTuple):
+    """A FakeQuantize in codes: ``input`` gives a real value its code, ``output`` the code's value.
+
+    The codes are the same numbers; only what they stand for changes, by the factor
+    ``output.scale / input.scale`` where both zero points are the same.
+    """
+
+    input: Quantization
+    output: Quantization
+
+
+def to_codes(
+    input_low: ArrayLike,
+    input_high: ArrayLike,
+    output_low: ArrayLike,
+    output_high: ArrayLike,
+    levels: int,
+) -> Rescale:
+    """Return what the codes of a FakeQuantize with up to 256 levels stand for, on either side.
+
+    Level k is code ``k - floor(levels / 2)``: -8..7 of 16 levels, -1 and 0 of 2, -7..7 of 15. An
+    even number of levels is an activation's, an odd one a weight's, with the rules of `to_int8`
+    for 256 and 255, each for the input range and the output range.
+
+    Raises
+    ------
+    NoInt8Error, RejectedError
+        As `to_int8`, but for other levels from 2 to 256 and for another output range.
+    """
+    if not 2 <= levels <= 256:
+        raise NoInt8Error(f"a code of 8 bits has 2 to 256 levels, not {levels}")
+    low, high, output_low, output_high = _limits(input_low, input_high, output_low, output_high)
+    return Rescale(_codes(low, high, levels), _codes(output_low, output_high, levels))
+
+
+def _limits(*given: ArrayLike) -> tuple[NDArray[np.float32], ...]:
+    """Return limits as float32, broadcast to one shape."""
     try:
-        limits = np.broadcast_arrays(*(np.asarray(limit, dtype=np.float32) for limit in given))
+        return tuple(np.broadcast_arrays(*(np.asarray(each, dtype=np.float32) for each in given)))
     except ValueError:
         raise RejectedError("the shapes of the limits do not broadcast") from None
-    low, high = limits[0].astype(np.float64), limits[1].astype(np.float64)
-    _check_range(limits, levels)
+
+
+def _codes(lowest: NDArray[np.float32], highest: NDArray[np.float32], levels: int) -> Quantization:
+    """Return scale and zero point of the codes from ``-floor(levels / 2)`` on."""
+    _check_range(lowest, highest, levels)
+    low, high = lowest.astype(np.float64), highest.astype(np.float64)
     channels = [dimension for dimension, size in enumerate(low.shape) if size != 1]
     if len(channels) > 1:
         raise NoInt8Error(f"the ranges differ along several axes, {channels}")
-    if channels and levels == 256:
+    if channels and levels % 2 == 0:
         raise NoInt8Error(f"an activation has one range, not {low.size}")
     axis = channels[0] if channels else None
     low, high = low.reshape(-1), high.reshape(-1)
@@ -234,19 +304,16 @@ def _check_codes(quantization: Quantization, levels: int) -> None:
         raise NoInt8Error(f"the zero point {zero_point} is no int8")
 
 
-def _check_range(limits: tuple[NDArray[np.float32], ...], levels: int) -> None:
+def _check_range(low: NDArray[np.float32], high: NDArray[np.float32], levels: int) -> None:
     """Refuse what no scale and zero point can describe, however they are computed."""
-    low, high, output_low, output_high = limits
-    if not all(np.all(np.isfinite(limit)) for limit in limits):
+    if not np.all(np.isfinite(low) & np.isfinite(high)):
         raise NoInt8Error("a limit is not finite")
     if np.any(low > high):
         raise NoInt8Error("a range is inverted: low is above high")
     if np.any(low == high):
         raise NoInt8Error("a range has zero width")
-    if np.any(low != output_low) or np.any(high != output_high):
-        raise NoInt8Error("the output range differs from the input range")
-    if levels == 255 and np.any(low != -high):
-        raise NoInt8Error("255 levels are a weight's, whose range is symmetric: low = -high")
+    if levels % 2 and np.any(low != -high):
+        raise NoInt8Error(f"{levels} levels are a weight's, whose range is symmetric: low = -high")
     if np.any(low > 0) or np.any(high < 0):
         raise NoInt8Error("a range does not contain 0: its zero point is no int8")
 
@@ -282,7 +349,8 @@ def _ends(
     scale: NDArray[np.float64], zero_point: NDArray[np.int64], levels: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the real values of the first and the last code; the float64 products are exact."""
-    first = 127 - (levels - 1)
+    first = -(levels // 2)
+    last = first + levels - 1
     with np.errstate(over="ignore"):
         low = (scale * (first - zero_point)).astype(np.float32)
-        return low, (scale * (127 - zero_point)).astype(np.float32)
+        return low, (scale * (last - zero_point)).astype(np.float32)

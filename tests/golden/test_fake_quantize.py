@@ -140,6 +140,47 @@ def test_equals_openvino_on_a_thousand_arrays_of_any_shape(
             check(full, levels, rule)
 
 
+def of_type(openvino: Any, name: str, arrays: Sequence[NDArray], levels: int) -> NDArray:
+    """The package's FakeQuantize of a float type; float64, which its reference has not, on CPU."""
+    opset = pytest.importorskip("openvino.opset1")
+    kind = {"float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64"}[name]
+    element = getattr(openvino.Type, kind)
+    parameters = [opset.parameter(array.shape, element) for array in arrays]
+    model = openvino.Model([opset.fake_quantize(*parameters, levels)], parameters)
+    if name == "float64":
+        return openvino.Core().compile_model(model, "CPU")(list(arrays))[0]
+    tensors = [openvino.Tensor(element, openvino.Shape(array.shape)) for array in arrays]
+    for tensor, array in zip(tensors, arrays, strict=True):
+        # The package shows bfloat16 as float16.
+        tensor.data[...] = array.view(tensor.data.dtype)
+    output = openvino.Tensor(element, openvino.Shape(arrays[0].shape))
+    assert model.evaluate([output], tensors)
+    return output.data.copy().view(arrays[0].dtype)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.usual("name")
+def test_equals_openvino_of_four_float_types_on_a_thousand_shapes(
+    openvino: Any, name: str, seed: int
+) -> None:
+    dtype = np.dtype(pytest.importorskip("ml_dtypes").bfloat16 if name == "bfloat16" else name)
+    rng = np.random.default_rng([seed, len(name)])
+    for levels in [2, 16, 255, 256, *rng.choice([3, 4, 15, 257, 65536, 2**32], 6)]:
+        shape = tuple(int(size) for size in rng.integers(1, 7, rng.integers(0, 6)))
+        low, high, to_low, to_high = (
+            np.squeeze(limit, 0) if limit.shape[:1] == (1,) and rng.random() < 0.5 else limit
+            for limit in random_ranges(rng, [size if rng.random() < 0.5 else 1 for size in shape])
+        )
+        x = low + (high - low) * rng.uniform(-0.3, 1.3, shape) + (rng.random(shape) < 0.05)
+        with np.errstate(over="ignore"):
+            arrays: Any = [np.asarray(a).astype(dtype) for a in (x, low, high, to_low, to_high)]
+        got = fake_quantize(*arrays, levels=int(levels))
+        assert got.dtype == dtype
+        got, wanted = got.astype(np.float64), of_type(openvino, name, arrays, int(levels))
+        np.testing.assert_array_equal(got, wanted.astype(np.float64), f"{shape} {levels}")
+
+
 PDPD = [
     ((2, 3, 4), (2, 3, 4)),
     ((2, 3, 4), (2, 3)),

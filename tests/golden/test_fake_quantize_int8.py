@@ -9,7 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eightfold.golden.errors import RejectedError
-from eightfold.golden.fake_quantize import Limits, NoInt8Error, fake_quantize, from_int8, to_int8
+from eightfold.golden.fake_quantize import (
+    Limits,
+    NoInt8Error,
+    fake_quantize,
+    from_int8,
+    to_codes,
+    to_int8,
+)
 from eightfold.golden.quantization import Quantization
 
 f32 = np.float32
@@ -119,6 +126,45 @@ def test_int8_exists_where_zero_is_a_level(low: float, high: float) -> None:
 def test_refuses_ranges_without_int8_and_says_why(limits: Any, levels: int, match: str) -> None:
     with pytest.raises(NoInt8Error, match=match):
         to_int8(*limits, levels=levels)
+
+
+@given(
+    st.floats(min_value=2.0**-10, max_value=2.0**10, width=32),
+    st.integers(2, 256),
+    st.integers(0, 255),
+    st.integers(0, 255),
+)
+@example(1.0, 2, 0, 1)
+@example(0.5, 16, 15, 3)
+def test_codes_of_fewer_bits_are_the_levels_and_a_rescale(
+    scale: float, levels: int, zero: int, other: int
+) -> None:
+    first = -(levels // 2)
+    numbers = np.arange(first, first + levels)
+    zero, other = (first + each % levels if levels % 2 == 0 else 0 for each in (zero, other))
+    low, high = (f32(scale * (end - zero)) for end in (first, first + levels - 1))
+    to_low, to_high = (f32(3 * scale * (end - other)) for end in (first, first + levels - 1))
+    given, taken = to_codes(low, high, to_low, to_high, levels)
+    assert (given.zero_point.tolist(), taken.zero_point.tolist()) == ([zero], [other])
+    x = (float(given.scale[0]) * (numbers - zero)).astype(f32)
+    wanted = float(taken.scale[0]) * (numbers - other)
+    got = fake_quantize(x, low, high, to_low, to_high, levels)
+    assert np.max(np.abs(got - wanted)) <= 3 * levels * scale * 2.0**-19
+
+
+@pytest.mark.parametrize(
+    ("limits", "levels", "match"),
+    [
+        ((-1, 1, -1, 1), 257, "2 to 256 levels"),
+        ((-1, 1, -1, 1), 2, "between two levels"),
+        ((-1, 2, -1, 2), 15, "15 levels are a weight's"),
+        ((0, 15, 1, 16), 16, "does not contain 0"),
+        ((0, [[15], [30]], 0, 15), 16, "one range"),
+    ],
+)
+def test_refuses_codes_that_do_not_exist(limits: Any, levels: int, match: str) -> None:
+    with pytest.raises(NoInt8Error, match=match):
+        to_codes(*limits, levels=levels)
 
 
 def test_refuses_limits_whose_shapes_do_not_broadcast() -> None:
