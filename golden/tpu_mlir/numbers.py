@@ -6,7 +6,8 @@ The operators are in `eightfold.golden.tpu_mlir.windows` and
 `eightfold.golden.tpu_mlir.elementwise`.
 """
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.fixed_point import INT32_MAX, Integers, quantize_multiplier
 from eightfold.golden.quantization import Quantization
+from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import round_half_away, rounding_code
 
 Code = Literal["int8", "uint8"]
@@ -21,6 +23,9 @@ Code = Literal["int8", "uint8"]
 
 RANGES: dict[Code, tuple[int, int]] = {"int8": (-128, 127), "uint8": (0, 255)}
 """qmin and qmax of each type."""
+
+OFFSETS: dict[Code, int] = {"int8": 0, "uint8": 128}
+"""What a code has more than the byte in which an int8 machine holds it."""
 
 MULTIPLIER_LIMITS = {8: 127, 32: INT32_MAX}
 """Bits of a multiplier: the magnitude that a searched one stays below."""
@@ -211,6 +216,39 @@ def search_shared(scales: ArrayLike, bits: Literal[8, 32] = 8) -> tuple[Integers
     return round_half_away(reals * 2.0**shift).astype(np.int64), shift
 
 
+def code_of(codes: NDArray[Any]) -> Code:
+    """Return the type of ``codes``.
+
+    Raises
+    ------
+    RejectedError
+        If it is neither int8 nor uint8.
+    """
+    if codes.dtype.name not in RANGES:
+        raise RejectedError(f"codes must be int8 or uint8, not {codes.dtype}")
+    return cast(Code, codes.dtype.name)
+
+
+def to_int8(codes: NDArray[Any]) -> NDArray[np.int8]:
+    """Return what an int8 machine holds: int8 as it is, ``q - 128`` of uint8."""
+    return (codes.astype(np.int16) - OFFSETS[code_of(codes)]).astype(np.int8)
+
+
+def from_int8(held: NDArray[np.int8], code: Code) -> NDArray[Any]:
+    """Return the codes that an int8 machine holds: the inverse of `to_int8`."""
+    return (held.astype(np.int16) + OFFSETS[code]).astype(code)
+
+
+def requantize_to(acc: ArrayLike, fields: Mapping[str, Any], code: Code) -> NDArray[Any]:
+    """Return ``acc`` requantized by `requantizer`'s fields, as ``code``.
+
+    uint8 with a zero point Z is int8 with Z - 128, plus 128: the ends of both ranges are 128 apart,
+    and the zero point is added after what is rounded. (Of mode ``tflite`` that is the definition.)
+    """
+    zero_point = fields.get("zero_point", 0) - OFFSETS[code]
+    return from_int8(requantize(acc, **{**fields, "zero_point": zero_point}), code)
+
+
 def requantizer(
     multiplier: ArrayLike,
     rshift: ArrayLike,
@@ -227,9 +265,9 @@ def requantizer(
     - ``tflite``: the TFLite pair, a rounding doubling high product (ties up), then a rounding right
       shift by ``-rshift``; ``rshift`` > 0 is a left shift before it, as TFLite counts.
 
-    Then Z is added and the sum saturated to int8; ``tflite`` wraps the sum to int32 before, see
-    `requantize`. The chapter does not say how ``>>`` rounds; assumed ``half_up``, in ``tflite``
-    ``half_away``, the defaults of the project's public code.
+    Then Z is added and the sum saturated to int8, or as `requantize_to` says; ``tflite`` wraps the
+    sum to int32 before, see `requantize`. The chapter does not say how ``>>`` rounds; assumed
+    ``half_up``, in ``tflite`` ``half_away``, the defaults of the project's public code.
 
     A negative rshift of the first two modes, a left shift, goes into the multiplier. One that
     does not fit is clipped: with it every accumulator but 0 saturates, before and after.

@@ -1,7 +1,8 @@
 """TPU-MLIR's int8 operators over windows and sums: Convolution, InnerProduct, AvgPool.
 
 Source: TPU-MLIR, technical manual, chapter "Quantization", section "Quantization derivation".
-Layouts are the chapter's, NCHW and OIHW; codes are int8. The integer forms end in
+Layouts are the chapter's, NCHW and OIHW. Codes are int8 or uint8, weights int8; a result is of the
+type ``code``, without one of the first input's. The integer forms end in
 `eightfold.golden.requantize.requantize`, with the fields that
 `eightfold.golden.tpu_mlir.numbers.requantizer` makes and a hardware requantizer is given. Where the
 chapter is silent a docstring says "assumed".
@@ -18,9 +19,16 @@ from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN
 from eightfold.golden.fully_connected import fully_connected_accumulators
 from eightfold.golden.quantization import Quantization
-from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import round_half_away
-from eightfold.golden.tpu_mlir.numbers import saturate
+from eightfold.golden.tpu_mlir.numbers import (
+    OFFSETS,
+    RANGES,
+    Code,
+    code_of,
+    requantize_to,
+    saturate,
+    to_int8,
+)
 from eightfold.golden.windows import Window
 
 Pair = tuple[int, int]
@@ -68,7 +76,7 @@ def folded_bias(
 
 
 def convolution(
-    x: NDArray[np.int8],
+    x: NDArray[Any],
     weights: NDArray[np.int8],
     bias: NDArray[np.int32] | None,
     fields: Mapping[str, Any],
@@ -77,8 +85,9 @@ def convolution(
     stride: Pair = (1, 1),
     dilation: Pair = (1, 1),
     pads: Pads = NO_PADS,
-) -> NDArray[np.int8]:
-    """Return ``q_y = (q_x * q_w + b_i32) * M_i32 >> rshift_i8 + Z_y``, saturated to int8.
+    code: Code | None = None,
+) -> NDArray[Any]:
+    """Return ``q_y = (q_x * q_w + b_i32) * M_i32 >> rshift_i8 + Z_y``, saturated.
 
     "Convolution", step 4. Padding is filled with Z_x. The int32 accumulator wraps (assumed).
 
@@ -95,7 +104,7 @@ def convolution(
 
     Returns
     -------
-    int8, shape (n, oc, oh, ow).
+    Shape (n, oc, oh, ow).
 
     Raises
     ------
@@ -107,29 +116,35 @@ def convolution(
     padded = _padded(x, pads, input_zero_point).transpose(0, 2, 3, 1)
     window = Window((weights.shape[2], weights.shape[3]), stride, dilation)
     filters = weights.transpose(0, 2, 3, 1)
-    acc = conv_2d_accumulators(padded, filters, bias, input_zero_point=0, window=window)
-    return requantize(acc, **fields).transpose(0, 3, 1, 2)
+    zero_point = -OFFSETS[code_of(x)]  # bytes less it are the codes
+    acc = conv_2d_accumulators(
+        to_int8(padded), filters, bias, input_zero_point=zero_point, window=window
+    )
+    return requantize_to(acc, fields, code or code_of(x)).transpose(0, 3, 1, 2)
 
 
 def inner_product(
-    x: NDArray[np.int8],
+    x: NDArray[Any],
     weights: NDArray[np.int8],
     bias: NDArray[np.int32] | None,
     fields: Mapping[str, Any],
-) -> NDArray[np.int8]:
+    *,
+    code: Code | None = None,
+) -> NDArray[Any]:
     """Return `convolution` without positions ("InnerProduct"): x (n, k), weights (oc, k).
 
     Returns
     -------
-    int8, shape (n, oc).
+    Shape (n, oc).
 
     Raises
     ------
     RejectedError, UndefinedError
         As `eightfold.golden.fully_connected.fully_connected_accumulators`.
     """
-    acc = fully_connected_accumulators(x, weights, bias, input_zero_point=0)
-    return requantize(acc, **fields)
+    zero_point = -OFFSETS[code_of(x)]
+    acc = fully_connected_accumulators(to_int8(x), weights, bias, input_zero_point=zero_point)
+    return requantize_to(acc, fields, code or code_of(x))
 
 
 def avg_pool_factors(
@@ -150,7 +165,7 @@ def avg_pool_factors(
 
 
 def avg_pool(
-    x: NDArray[np.int8],
+    x: NDArray[Any],
     *,
     kernel: Pair,
     scale: float | np.float32,
@@ -159,7 +174,8 @@ def avg_pool(
     pads: Pads = NO_PADS,
     input_zero_point: int = 0,
     rounding: str = "half_away",
-) -> NDArray[np.int8]:
+    code: Code | None = None,
+) -> NDArray[Any]:
     """Return ``y_i = (Scale_f32 sum(x_j) - Offset_f32)_i8``: "AvgPool", step 3.
 
     The sum is exact, rounded to float32; product and difference are float32, one rounding each;
@@ -175,7 +191,7 @@ def avg_pool(
 
     Returns
     -------
-    int8, shape (n, c, oh, ow).
+    Shape (n, c, oh, ow).
 
     Raises
     ------
@@ -187,12 +203,16 @@ def avg_pool(
     padded = _padded(x, pads, input_zero_point).transpose(0, 2, 3, 1)
     taps = Window(kernel, stride).taps(padded, fill=0)
     total = taps.sum(axis=(4, 5), dtype=np.int64)
-    return pooled(total, scale, offset, rounding).transpose(0, 3, 1, 2)
+    return pooled(total, scale, offset, rounding, code or code_of(x)).transpose(0, 3, 1, 2)
 
 
 def pooled(
-    total: NDArray[np.int64], scale: float | np.float32, offset: float | np.float32, rounding: str
-) -> NDArray[np.int8]:
+    total: NDArray[np.int64],
+    scale: float | np.float32,
+    offset: float | np.float32,
+    rounding: str,
+    code: Code = "int8",
+) -> NDArray[Any]:
     """Return `avg_pool` of windows with the sums ``total``, any shape.
 
     Raises
@@ -204,10 +224,11 @@ def pooled(
     if not np.all(np.isfinite(factors)):
         raise UndefinedError(f"scale and offset must be finite, not {factors}")
     with np.errstate(over="ignore", under="ignore"):
-        return saturate(factors[0] * total.astype(np.float32) - factors[1], "int8", rounding)
+        return saturate(factors[0] * total.astype(np.float32) - factors[1], code, rounding)
 
 
-def _padded(x: NDArray[np.int8], pads: Pads, fill: int) -> NDArray[np.int8]:
-    if not -128 <= fill <= 127 or min(*pads[0], *pads[1]) < 0:
+def _padded(x: NDArray[Any], pads: Pads, fill: int) -> NDArray[Any]:
+    low, high = RANGES[code_of(x)]
+    if not low <= fill <= high or min(*pads[0], *pads[1]) < 0:
         raise RejectedError(f"padding {pads} with {fill} does not exist")
     return np.pad(x, [(0, 0), (0, 0), *pads], constant_values=fill)

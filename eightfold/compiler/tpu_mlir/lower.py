@@ -1,7 +1,9 @@
 """TPU-MLIR's forms as operations of the engines: what each computes, without tensors.
 
-The formulas are those of `eightfold.golden.tpu_mlir.windows` and
-`eightfold.golden.tpu_mlir.elementwise`, which also fill the tables and check the parameters.
+The machine's bytes are int8; a code of uint8 is held less 128. The last of the ``codes`` of a form
+is its result's type, those before it are its operands'. The formulas are those of
+`eightfold.golden.tpu_mlir.windows` and `eightfold.golden.tpu_mlir.elementwise`, which also fill the
+tables and check the parameters.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +22,7 @@ from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import rounding_code
 from eightfold.golden.tpu_mlir import elementwise as tpu_mlir_elementwise
 from eightfold.golden.tpu_mlir import numbers as tpu_mlir
+from eightfold.golden.tpu_mlir.numbers import OFFSETS, Code
 from eightfold.isa import Combine
 
 Fields = Mapping[str, Any]
@@ -55,44 +58,55 @@ def per_channel(fields: Fields, count: int) -> dict[str, NDArray[np.int64]]:
     return {name: np.broadcast_to(value, (count,)) for name, value in values.items()}
 
 
-def add_symmetric(multipliers: Sequence[int], rshift: int, rounding: str) -> Elementwise:
+def every(code: Code) -> NDArray[Any]:
+    """Return the code that each byte holds."""
+    return tpu_mlir.from_int8(EVERY_BYTE, code)
+
+
+def add_symmetric(
+    multipliers: Sequence[int], rshift: int, rounding: str, codes: Sequence[Code]
+) -> Elementwise:
     """Return the symmetric Add: the products from tables, the sum shifted."""
     options: dict[str, Any] = {"rshift": rshift, "rounding": rounding}
     first, second = multipliers
-    tpu_mlir_elementwise.add_symmetric(
-        EVERY_BYTE, EVERY_BYTE, multipliers=(first, second), **options
-    )
+    a, b = (every(code) for code in codes[:2])
+    tpu_mlir_elementwise.add_symmetric(a, b, multipliers=(first, second), **options)
+    fields = tpu_mlir.requantizer(1, rshift, rounding=rounding, zero_point=-OFFSETS[codes[-1]])
     return Elementwise(
         combine=Combine.ADD,
-        tables=(CODES * int(first), CODES * int(second)),
-        requantize=scaling(tpu_mlir.requantizer(1, rshift, rounding=rounding)),
+        tables=(a.astype(np.int64) * int(first), b.astype(np.int64) * int(second)),
+        requantize=scaling(fields),
     )
 
 
 def add_asymmetric(
-    a: Quantization, b: Quantization, output: Quantization, rounding: str
+    a: Quantization, b: Quantization, output: Quantization, rounding: str, codes: Sequence[Code]
 ) -> TwoBytes:
     """Return the asymmetric Add: every pair of bytes computed in float32, and found again."""
+    x, y = (every(code) for code in codes[:2])
     values = tpu_mlir_elementwise.add_asymmetric(
-        EVERY_BYTE[:, None],
-        EVERY_BYTE[None, :],
+        x[:, None],
+        y[None, :],
         a_quantization=a,
         b_quantization=b,
         output_quantization=output,
         rounding=rounding,
+        code=codes[-1],
     )
     scale, zero_point = output.per_tensor()
     with np.errstate(over="ignore"):
         first, second = (
-            tpu_mlir.dequantize(EVERY_BYTE, each).astype(np.float64) / float(scale)
-            for each in (a, b)
+            tpu_mlir.dequantize(each, quantization).astype(np.float64) / float(scale)
+            for each, quantization in ((x, a), (y, b))
         )
-    return two_bytes(values.astype(np.int64), (first + zero_point, second), rounding)
+    summands = first + zero_point - OFFSETS[codes[-1]], second
+    return two_bytes(tpu_mlir.to_int8(values).astype(np.int64), summands, rounding)
 
 
-def leaky_relu(**options: Any) -> Elementwise:
+def leaky_relu(codes: Sequence[Code], **options: Any) -> Elementwise:
     """Return LeakyReLU, a table; options of `eightfold.golden.tpu_mlir.elementwise.leaky_relu`."""
-    return table(tpu_mlir_elementwise.leaky_relu(EVERY_BYTE, **options))
+    x, code = every(codes[0]), codes[-1]
+    return table(tpu_mlir.to_int8(tpu_mlir_elementwise.leaky_relu(x, code=code, **options)))
 
 
 def table(codes: NDArray[np.int8]) -> Elementwise:
@@ -100,11 +114,15 @@ def table(codes: NDArray[np.int8]) -> Elementwise:
     return Elementwise(tables=(codes.astype(np.int64),))
 
 
-def pad(value: float, input_zero_point: int, output: Quantization) -> tuple[NDArray[np.int8], int]:
-    """Return the code of each byte inside of a Pad, and the one around."""
+def pad(
+    value: float, input_zero_point: int, output: Quantization, codes: Sequence[Code]
+) -> tuple[NDArray[np.int8], int]:
+    """Return what each byte becomes inside of a Pad, and the byte around."""
     options: dict[str, Any] = {"input_zero_point": input_zero_point, "output_quantization": output}
-    around, *codes = tpu_mlir_elementwise.pad(EVERY_BYTE, [[1, 0]], value, **options)
-    return np.array(codes, dtype=np.int8), int(around)
+    options["code"] = codes[-1]
+    padded = tpu_mlir_elementwise.pad(every(codes[0]), [[1, 0]], value, **options)
+    held = tpu_mlir.to_int8(padded)
+    return held[1:], int(held[0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +142,12 @@ class Slopes:
 
 
 def prelu(
-    alpha: NDArray[np.int8], *, channels: int, multiplier: ArrayLike, **options: Any
+    alpha: NDArray[np.int8],
+    *,
+    channels: int,
+    codes: Sequence[Code],
+    multiplier: ArrayLike,
+    **options: Any,
 ) -> Elementwise | Slopes:
     """Return PReLU; options of `eightfold.golden.tpu_mlir.elementwise.prelu`.
 
@@ -134,20 +157,23 @@ def prelu(
     ``min(x - Z_x, 0)`` are Z_y from Z_x on, and there ``result - Z_y`` is added.
     """
     slopes = np.atleast_1d(alpha.astype(np.int64) * np.asarray(multiplier).astype(np.int64))
-    x = np.broadcast_to(EVERY_BYTE, (1, slopes.size, 256))
-    codes = tpu_mlir_elementwise.prelu(x, alpha, multiplier=multiplier, **options)
+    x = np.broadcast_to(every(codes[0]), (1, slopes.size, 256))
+    results = tpu_mlir.to_int8(
+        tpu_mlir_elementwise.prelu(x, alpha, multiplier=multiplier, code=codes[-1], **options)
+    )
     if slopes.size not in (1, channels):
         raise InputError(f"{slopes.size} slopes do not fit {channels} channels")
     different, which = np.unique(slopes, return_inverse=True)
     if len(different) == 1:
-        return table(codes[0, 0])
-    zero, target = options.get("input_zero_point", 0), options.get("output_zero_point", 0)
+        return table(results[0, 0])
+    zero = options.get("input_zero_point", 0) - OFFSETS[codes[0]]
+    target = options.get("output_zero_point", 0) - OFFSETS[codes[-1]]
     rounding = options.get("rounding", "half_up")
     shift = scaling(
         tpu_mlir.requantizer(1, options["rshift"], rounding=rounding, zero_point=target)
     )
     below = zero > CODES
-    result = codes[0, 0].astype(np.int64)
+    result = results[0, 0].astype(np.int64)
     sources = least_sources(shift, np.where(below, target, result))
     if sources is not None and len(different) <= 256:
         operand = np.where(below, CODES - zero, sources)

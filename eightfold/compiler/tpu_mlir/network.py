@@ -1,8 +1,11 @@
 """Networks of TPU-MLIR's forms: built form by form, compiled to one command stream.
 
-Tensors are int8. Those of rank 4 are NHWC, the layout of the accelerator; filters are TPU-MLIR's
-OIHW. Each form equals its function in `eightfold.golden.tpu_mlir.windows` or
-`eightfold.golden.tpu_mlir.elementwise`, which have formulas, parameters and their ranges.
+Tensors are int8 or uint8; the machine holds uint8 as int8 less 128, which
+`eightfold.golden.tpu_mlir.numbers.to_int8` makes of inputs, and ``from_int8`` takes back. Those of
+rank 4 are NHWC, the layout of the accelerator; filters are TPU-MLIR's OIHW. The ``code`` of a form
+is its result's type, without it that of its first operand. Each form equals its function in
+`eightfold.golden.tpu_mlir.windows` or `eightfold.golden.tpu_mlir.elementwise`, which have formulas,
+parameters and their ranges.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,11 +26,15 @@ from eightfold.compiler.tpu_mlir.steps import Operand, Shape, StepList
 from eightfold.golden.binary import broadcast
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Quantization
+from eightfold.golden.tpu_mlir.numbers import Code
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.target.config import AcceleratorConfig
 
 TEMPORARIES = 1 << 24
 """Numbers of temporaries start here, and again this much higher for each form."""
+
+Codes = Sequence[Code]
+"""The types of a form's operands, and of its result."""
 
 
 class TpuMlirNetwork:
@@ -48,6 +55,7 @@ class TpuMlirNetwork:
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
         self._shapes: list[Shape] = []
+        self._codes: list[Code] = []
         self._inputs: list[int] = []
         self._operators: list[Operator] = []
         self._lowered: dict[int, Lowered] = {}
@@ -80,11 +88,15 @@ class TpuMlirNetwork:
         segment = Segment(operators=graph.operators, compiled=stream)
         return CompiledNetwork(segments=(segment,), reasons={}, host={})
 
-    def input(self, *shape: int) -> int:
+    def code(self, tensor: int) -> Code:
+        """Return the type of a tensor's codes."""
+        return self._codes[tensor]
+
+    def input(self, *shape: int, code: Code = "int8") -> int:
         """Add an input."""
         if not shape or min(shape) < 1:
             raise InputError(f"an input has the shape {shape}; give it sizes of at least 1")
-        self._inputs.append(self._tensor(shape))
+        self._inputs.append(self._tensor(shape, code))
         return self._inputs[-1]
 
     def convolution(
@@ -93,47 +105,65 @@ class TpuMlirNetwork:
         weights: NDArray[np.int8],
         bias: ArrayLike | None,
         fields: Mapping[str, Any],
+        *,
+        code: Code | None = None,
         **window: Any,
     ) -> int:
         """Add `eightfold.golden.tpu_mlir.windows.convolution`: a MATRIX, whatever the multipliers
         are."""
 
-        def build(steps: StepList, source: Operand) -> Shape:
-            return windows.convolution(steps, self.config, source, weights, bias, fields, **window)
+        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
+            given = source, weights, bias, fields
+            return windows.convolution(steps, self.config, *given, codes=codes, **window)
 
-        return self._add("Convolution", (x,), build)
+        return self._add("Convolution", (x,), build, code)
 
     def inner_product(
-        self, x: int, weights: NDArray[np.int8], bias: ArrayLike | None, fields: Mapping[str, Any]
+        self,
+        x: int,
+        weights: NDArray[np.int8],
+        bias: ArrayLike | None,
+        fields: Mapping[str, Any],
+        *,
+        code: Code | None = None,
     ) -> int:
         """Add `eightfold.golden.tpu_mlir.windows.inner_product`: a MATRIX."""
-        return self._add(
-            "InnerProduct",
-            (x,),
-            lambda steps, source: windows.inner_product(steps, source, weights, bias, fields),
-        )
 
-    def avg_pool(self, x: int, **options: Any) -> int:
+        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
+            return windows.inner_product(steps, source, weights, bias, fields, codes)
+
+        return self._add("InnerProduct", (x,), build, code)
+
+    def avg_pool(self, x: int, *, code: Code | None = None, **options: Any) -> int:
         """Add `eightfold.golden.tpu_mlir.windows.avg_pool`.
 
         A depthwise MATRIX with equal weights, if a requantization is found that gives all results.
         Else two, for the high and the low byte of each sum, and a function of two bytes; where the
         sums do not fit two bytes several of these, added up.
         """
-        return self._add(
-            "AvgPool", (x,), lambda steps, source: windows.avg_pool(steps, source, **options)
-        )
+
+        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
+            return windows.avg_pool(steps, source, codes=codes, **options)
+
+        return self._add("AvgPool", (x,), build, code)
 
     def add_symmetric(
-        self, a: int, b: int, *, multipliers: Sequence[int], rshift: int, rounding: str = "half_up"
+        self,
+        a: int,
+        b: int,
+        *,
+        multipliers: Sequence[int],
+        rshift: int,
+        rounding: str = "half_up",
+        code: Code | None = None,
     ) -> int:
         """Add `eightfold.golden.tpu_mlir.elementwise.add_symmetric`: a VECTOR with two tables."""
 
-        def build(steps: StepList, *operands: Operand) -> Shape:
-            sum_ = lower.add_symmetric(multipliers, rshift, rounding)
+        def build(steps: StepList, codes: Codes, *operands: Operand) -> Shape:
+            sum_ = lower.add_symmetric(multipliers, rshift, rounding, codes)
             return steps.pointwise(sum_, operands, _common(*operands))[1]
 
-        return self._add("Add", (a, b), build)
+        return self._add("Add", (a, b), build, code)
 
     def add_asymmetric(
         self,
@@ -144,6 +174,7 @@ class TpuMlirNetwork:
         b_quantization: Quantization,
         output_quantization: Quantization,
         rounding: str = "half_away",
+        code: Code | None = None,
     ) -> int:
         """Add `eightfold.golden.tpu_mlir.elementwise.add_asymmetric`: a function of two bytes.
 
@@ -152,33 +183,35 @@ class TpuMlirNetwork:
         the best ones are off by one.
         """
 
-        def build(steps: StepList, *operands: Operand) -> Shape:
+        def build(steps: StepList, codes: Codes, *operands: Operand) -> Shape:
             quantizations = a_quantization, b_quantization, output_quantization
-            function = lower.add_asymmetric(*quantizations, rounding)
+            function = lower.add_asymmetric(*quantizations, rounding, codes)
             return steps.two_bytes(function, operands[0], operands[1], _common(*operands))[1]
 
-        return self._add("Add", (a, b), build)
+        return self._add("Add", (a, b), build, code)
 
-    def leaky_relu(self, x: int, **options: Any) -> int:
+    def leaky_relu(self, x: int, *, code: Code | None = None, **options: Any) -> int:
         """Add `eightfold.golden.tpu_mlir.elementwise.leaky_relu`: a VECTOR with a table."""
-        return self._add(
-            "LeakyReLU",
-            (x,),
-            lambda steps, source: steps.pointwise(
-                lower.leaky_relu(**options), (source,), source[1]
-            )[1],
-        )
 
-    def prelu(self, x: int, alpha: NDArray[np.int8], **options: Any) -> int:
+        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
+            return steps.pointwise(lower.leaky_relu(codes, **options), (source,), source[1])[1]
+
+        return self._add("LeakyReLU", (x,), build, code)
+
+    def prelu(
+        self, x: int, alpha: NDArray[np.int8], *, code: Code | None = None, **options: Any
+    ) -> int:
         """Add `eightfold.golden.tpu_mlir.elementwise.prelu`; the channels are the last axis here.
 
         A VECTOR with RECTIFY, or a table if all channels have the same slope. Where no number is
         shifted to each code from Z_x on, or with more than 256 different slopes: a product and a
         sum for up to 255 slopes.
         """
-        return self._add(
-            "PReLU", (x,), lambda steps, source: _prelu(steps, source, alpha, **options)
-        )
+
+        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
+            return _prelu(steps, codes, source, alpha, **options)
+
+        return self._add("PReLU", (x,), build, code)
 
     def pad(
         self,
@@ -188,6 +221,7 @@ class TpuMlirNetwork:
         *,
         input_zero_point: int,
         output_quantization: Quantization,
+        code: Code | None = None,
     ) -> int:
         """Add `eightfold.golden.tpu_mlir.elementwise.pad`, pairs in the order of the accelerator's
         axes.
@@ -195,29 +229,35 @@ class TpuMlirNetwork:
         MOVE: a fill and copies; before it a VECTOR with a table if Z_x is not Z_y.
         """
 
-        def build(steps: StepList, source: Operand) -> Shape:
-            codes, fill = lower.pad(value, input_zero_point, output_quantization)
-            if not np.array_equal(codes, lower.EVERY_BYTE):
-                source = steps.pointwise(lower.table(codes), (source,), source[1])
+        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
+            inside, fill = lower.pad(value, input_zero_point, output_quantization, codes)
+            if not np.array_equal(inside, lower.EVERY_BYTE):
+                source = steps.pointwise(lower.table(inside), (source,), source[1])
             return _pad(steps, source, np.asarray(paddings, dtype=np.int64), fill)
 
-        return self._add("Pad", (x,), build)
+        return self._add("Pad", (x,), build, code)
 
-    def _tensor(self, shape: Shape) -> int:
+    def _tensor(self, shape: Shape, code: Code) -> int:
         self._shapes.append(shape)
+        self._codes.append(code)
         return len(self._shapes) - 1
 
-    def _add(self, name: str, tensors: Sequence[int], build: Callable[..., Shape]) -> int:
-        """Add a form: ``build`` adds its steps for the operands, and returns the result's shape."""
+    def _add(
+        self, name: str, tensors: Sequence[int], build: Callable[..., Shape], code: Code | None
+    ) -> int:
+        """Add a form: ``build`` adds its steps for the types and operands, and returns the result's
+        shape."""
         number = len(self._operators)
         steps = StepList(TEMPORARIES * (number + 1))
         try:
             if unknown := [t for t in tensors if t not in range(len(self._shapes))]:
                 raise InputError(f"there is no tensor {unknown[0]}; use what a form returned")
-            shape = build(steps, *((tensor, self._shapes[tensor]) for tensor in tensors))
+            code = code or self._codes[tensors[0]]
+            codes = (*(self._codes[tensor] for tensor in tensors), code)
+            shape = build(steps, codes, *((tensor, self._shapes[tensor]) for tensor in tensors))
         except (SpecError, CompileError, ValueError, InputError) as error:
             raise InputError(f"form {number} {name}: {error}") from None
-        result = self._tensor(shape)
+        result = self._tensor(shape, code)
         self._operators.append(Operator(number, name, tuple(tensors), (result,), {}))
         self._lowered[number] = steps.lowered(result)
         return result
@@ -228,11 +268,13 @@ def _common(a: Operand, b: Operand) -> Shape:
     return broadcast(*(np.broadcast_to(False, shape) for _, shape in (a, b)))[0].shape
 
 
-def _prelu(steps: StepList, source: Operand, alpha: NDArray[np.int8], **options: Any) -> Shape:
+def _prelu(
+    steps: StepList, codes: Codes, source: Operand, alpha: NDArray[np.int8], **options: Any
+) -> Shape:
     shape = source[1]
     if len(shape) < 2:
         raise InputError(f"the input has the shape {shape}; it needs two axes or more")
-    slopes = lower.prelu(alpha, channels=shape[-1], **options)
+    slopes = lower.prelu(alpha, channels=shape[-1], codes=codes, **options)
     if isinstance(slopes, Elementwise):
         return steps.pointwise(slopes, (source,), shape)[1]
     result = source

@@ -6,7 +6,7 @@ elsewhere: all weights may be the same number above 1, which makes the bias fine
 together with their bias reach offsets in between.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -29,8 +29,10 @@ from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise
 from eightfold.compiler.steps.windowed import Axis
 from eightfold.compiler.tpu_mlir.lower import CODES, per_channel
 from eightfold.compiler.tpu_mlir.steps import Operand, Shape, StepList, TwoBytes, two_bytes
+from eightfold.golden.fixed_point import wrap32
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS
+from eightfold.golden.tpu_mlir.numbers import OFFSETS, Code, to_int8
 from eightfold.golden.tpu_mlir.windows import NO_PADS, Pads, Pair, pooled
 from eightfold.golden.windows import Window
 from eightfold.isa import Combine
@@ -160,13 +162,17 @@ class Pool:
     parts: tuple[SplitSums, ...] = ()
 
 
-def pool(kernel: tuple[int, int], scale: float, offset: float, rounding: str) -> Pool:
-    """Return AvgPool over sums of all int8 taps: ``round(f32(f32(scale * sum) - offset))``."""
+def pool(
+    kernel: tuple[int, int], scale: float, offset: float, rounding: str, codes: Sequence[Code]
+) -> Pool:
+    """Return AvgPool over sums of all taps: ``round(f32(f32(scale * sum) - offset))``."""
     scale, offset = float(np.float32(scale)), float(np.float32(offset))
     sign = -1 if scale < 0 else 1
+    more = prod(kernel) * OFFSETS[codes[0]]  # than the sum of the bytes that hold the codes
 
     def result(acc: NDArray[np.int64]) -> NDArray[np.int64]:
-        return pooled(sign * acc, scale, offset, rounding).astype(np.int64)
+        codes_ = pooled(sign * acc + more, scale, offset, rounding, codes[-1])
+        return to_int8(codes_).astype(np.int64)
 
     ends = sorted(sign * end * prod(kernel) for end in (-128, 127))
     result(np.array(ends))  # checks the factors
@@ -185,7 +191,7 @@ def pool(kernel: tuple[int, int], scale: float, offset: float, rounding: str) ->
         lows = CODES & 255
         values = np.clip(result(highs[:, None] + lows[None, :]), low, high)
         summands = (
-            sign * scale * highs.astype(np.float64) - offset,
+            sign * scale * highs.astype(np.float64) + scale * more - offset - OFFSETS[codes[-1]],
             sign * scale * lows.astype(float),
         )
         down = IDENTITY | {"multiplier": 1, "rounding": ROUNDINGS.index("down"), "bias": -origin}
@@ -212,6 +218,7 @@ def convolution(
     stride: Pair = (1, 1),
     dilation: Pair = (1, 1),
     pads: Pads = NO_PADS,
+    codes: Sequence[Code],
 ) -> Shape:
     """Add a Convolution of NHWC with a filter OIHW; return the result's shape."""
     _check_int8("the filter", weights)
@@ -219,12 +226,12 @@ def convolution(
         raise InputError(f"the filter has the shape {weights.shape}; it needs rank 4, OIHW")
     outputs, depth, height, width = weights.shape
     window = Window((height, width), stride, dilation)
-    geometry = _geometry(source, window, pads, input_zero_point, outputs)
+    geometry = _geometry(source, window, pads, input_zero_point - OFFSETS[codes[0]], outputs)
     inputs = geometry["source_shape"][3]
     if inputs % depth or outputs % (inputs // depth):
         raise InputError(f"a filter of the shape {weights.shape} does not fit {inputs} channels")
     target = steps.temporary(prod(geometry["target_shape"]))
-    common = geometry | {"target": target, "parameters": _parameters(fields, outputs, bias)}
+    common = geometry | {"target": target, "parameters": _parameters(fields, weights, bias, codes)}
     if depth == 1 < inputs == outputs:
         taps = np.asarray(weights[:, 0].transpose(1, 2, 0), order="C")
         steps.steps.append(DepthwiseConvolution(**common, weights=taps))
@@ -240,6 +247,7 @@ def inner_product(
     weights: NDArray[np.int8],
     bias: ArrayLike | None,
     fields: Mapping[str, Any],
+    codes: Sequence[Code],
 ) -> Shape:
     """Add an InnerProduct of (n, k) with weights (oc, k); return the result's shape."""
     tensor, shape = source
@@ -256,7 +264,7 @@ def inner_product(
         rows=Axis(size=1, outputs=1),
         columns=Axis(size=rows, outputs=rows),
         weights=weights.reshape(outputs, 1, 1, size),
-        parameters=_parameters(fields, outputs, bias),
+        parameters=_parameters(fields, weights, bias, codes),
         fill=0,
     )
     steps.steps.append(product)
@@ -274,12 +282,14 @@ def avg_pool(
     pads: Pads = NO_PADS,
     input_zero_point: int = 0,
     rounding: str = "half_away",
+    codes: Sequence[Code],
 ) -> Shape:
     """Add an AvgPool of NHWC; return the result's shape."""
     depth = source[1][-1]
-    geometry = _geometry(source, Window(kernel, stride), pads, input_zero_point, depth)
+    fill = input_zero_point - OFFSETS[codes[0]]
+    geometry = _geometry(source, Window(kernel, stride), pads, fill, depth)
     shape = geometry["target_shape"]
-    found = pool(kernel, float(scale), float(offset), rounding)
+    found = pool(kernel, float(scale), float(offset), rounding, codes)
 
     def sums(parameters: Mapping[str, int]) -> Operand:
         target = steps.temporary(prod(shape))
@@ -307,10 +317,20 @@ def _check_int8(name: str, weights: NDArray[np.int8]) -> None:
 
 
 def _parameters(
-    fields: Mapping[str, Any], outputs: int, bias: ArrayLike | None
+    fields: Mapping[str, Any],
+    weights: NDArray[np.int8],
+    bias: ArrayLike | None,
+    codes: Sequence[Code],
 ) -> dict[str, NDArray[np.int64]]:
-    """Return the requantization of each output channel."""
-    return per_channel(fields if bias is None else {**fields, "bias": bias}, outputs)
+    """Return the requantization of each output channel.
+
+    Bytes that hold uint8 are 128 less: what the sum lacks is added with the bias.
+    """
+    zero_point = fields.get("zero_point", 0) - OFFSETS[codes[-1]]
+    given = {**fields, "zero_point": zero_point} | ({} if bias is None else {"bias": bias})
+    found = per_channel(given, len(weights))
+    sums = weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
+    return found | {"bias": wrap32(found["bias"] + OFFSETS[codes[0]] * sums)}
 
 
 def _geometry(

@@ -26,6 +26,7 @@ from tests.support.networks.tpu_mlir import (
     CODES,
     FORMS,
     Cases,
+    add_quantized,
     much_finer,
     nchw,
     nearly_tied,
@@ -81,7 +82,8 @@ def opcodes(cases: Cases) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_an_add_of_calibrated_scales_is_one_command(seed: int) -> None:
-    cases = random_cases("add_asymmetric", PRESETS["base"], 100 + seed, 1, codes=2)
+    cases = Cases(PRESETS["base"], np.random.default_rng([100 + seed, *b"add_asymmetric"]), codes=2)
+    add_quantized(cases, [cases.quantization() for _ in range(3)])
     assert opcodes(cases) == ["VECTOR"]
 
 
@@ -122,7 +124,7 @@ def test_an_add_has_every_pair(
     cases = Cases(PRESETS["base"], np.random.default_rng([seed, 5]))
     a, b, output = quantizations(cases)
     rounding = cases.rounding()
-    function = lower_tpu_mlir.add_asymmetric(a, b, output, rounding)
+    function = lower_tpu_mlir.add_asymmetric(a, b, output, rounding, ("int8",) * 3)
     values = tpu_mlir_elementwise.add_asymmetric(
         EVERY_BYTE[:, None],
         EVERY_BYTE[None, :],

@@ -18,8 +18,9 @@ from tests.support.models.exact_arithmetic import (
     int8,
     per_tensor,
     roundings,
+    saturated,
     scales,
-    to_int8,
+    types,
 )
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
@@ -35,27 +36,43 @@ seeds = st.integers(0, 2**32)
     st.sampled_from([((0, 0), (0, 0)), ((1, 2), (0, 1))]),
     st.sampled_from([1, 2]),
     roundings,
+    types,
 )
 def test_convolution_is_step_4_per_channel(
-    seed: int, kernel: Any, stride: Any, dilation: Any, pads: Any, groups: int, rounding: str
+    seed: int,
+    kernel: Any,
+    stride: Any,
+    dilation: Any,
+    pads: Any,
+    groups: int,
+    rounding: str,
+    kinds: Any,
 ) -> None:
+    (more, kind), (_, _), (lift, code) = kinds
     rng = np.random.default_rng(seed)
     ic = 2
     oc = 2 * groups
     height = 4
     width = 5
-    z_x, z_y = (int(z) for z in rng.integers(-128, 128, 2))
-    x = rng.integers(-128, 128, (2, ic * groups, height, width)).astype(np.int8)
+    z_x, z_y = (rng.integers(-128, 128, 2) + np.array([more, lift])).tolist()
+    x = (rng.integers(-128, 128, (2, ic * groups, height, width)) + more).astype(kind)
     w = rng.integers(-127, 128, (oc, ic, *kernel)).astype(np.int8)
     bias = rng.integers(-(2**20), 2**20, oc).astype(np.int32)
     multiplier = rng.integers(2**30, 2**31, oc)
     rshift = rng.integers(34, 47, oc)
     fields = tpu_mlir.requantizer(multiplier, rshift, rounding=rounding, zero_point=z_y)
     got = tpu_mlir_operators.convolution(
-        x, w, bias, fields, input_zero_point=z_x, stride=stride, dilation=dilation, pads=pads
+        x,
+        w,
+        bias,
+        fields,
+        input_zero_point=z_x,
+        stride=stride,
+        dilation=dilation,
+        pads=pads,
+        code=code,
     )
-
-    assert got.dtype == np.int8
+    assert got.dtype == code
 
     def pixel(n: int, c: int, row: int, column: int) -> int:
         inside = 0 <= row < height and 0 <= column < width
@@ -68,23 +85,26 @@ def test_convolution_is_step_4_per_channel(
             column = j * stride[1] + kx * dilation[1] - pads[1][0]
             acc += int(w[o, c, ky, kx]) * pixel(n, c + o // 2 * ic, row, column)
         scaled = exact_shift(acc * int(multiplier[o]), int(rshift[o]), rounding)
-        assert int(got[n, o, i, j]) == to_int8(scaled + z_y)
+        assert int(got[n, o, i, j]) == saturated(scaled + z_y, lift)
     assert (
         got.shape[2] == (height + sum(pads[0]) - (kernel[0] - 1) * dilation[0] - 1) // stride[0] + 1
     )
 
 
-@given(seeds, roundings)
-def test_inner_product_is_step_4(seed: int, rounding: str) -> None:
+@given(seeds, roundings, types)
+def test_inner_product_is_step_4(seed: int, rounding: str, kinds: Any) -> None:
+    (more, kind), (_, _), (lift, code) = kinds
     rng = np.random.default_rng(seed)
-    x = rng.integers(-128, 128, (3, 7)).astype(np.int8)
+    x = (rng.integers(-128, 128, (3, 7)) + more).astype(kind)
     w = rng.integers(-127, 128, (4, 7)).astype(np.int8)
     bias = rng.integers(INT32_MIN // 2, INT32_MAX // 2, 4).astype(np.int32)
-    fields = tpu_mlir.requantizer(126, 24, rounding=rounding, zero_point=-3)
-    got = tpu_mlir_operators.inner_product(x, w, bias, fields)
+    fields = tpu_mlir.requantizer(126, 24, rounding=rounding, zero_point=lift - 3)
+    got = tpu_mlir_operators.inner_product(x, w, bias, fields, code=code)
+    assert got.dtype == code
     for n, o in np.ndindex(3, 4):
         acc = sum(int(a) * int(b) for a, b in zip(x[n], w[o], strict=True)) + int(bias[o])
-        assert int(got[n, o]) == to_int8(exact_shift(acc * 126, 24, rounding) - 3)
+        scaled = exact_shift(acc * 126, 24, rounding)
+        assert int(got[n, o]) == saturated(scaled + lift - 3, lift)
 
 
 def test_folded_bias_makes_the_convolution_real() -> None:
@@ -116,11 +136,13 @@ def test_folded_bias_refuses_what_leaves_int32(bias: float) -> None:
         )
 
 
-@given(seeds, scales, scales, int8, int8, st.sampled_from([(1, 1), (2, 3)]), roundings)
+@given(seeds, scales, scales, int8, int8, st.sampled_from([(1, 1), (2, 3)]), roundings, types)
 def test_avg_pool_is_step_3_in_float32(
-    seed: int, s_x: float, s_y: float, z_x: int, z_y: int, kernel: Any, rounding: str
+    seed: int, s_x: float, s_y: float, z_x: int, z_y: int, kernel: Any, rounding: str, kinds: Any
 ) -> None:
-    x = np.random.default_rng(seed).integers(-128, 128, (1, 2, 4, 4)).astype(np.int8)
+    (more, kind), (_, _), (lift, code) = kinds
+    z_x, z_y = z_x + more, z_y + lift
+    x = (np.random.default_rng(seed).integers(-128, 128, (1, 2, 4, 4)) + more).astype(kind)
     scale, offset = tpu_mlir_operators.avg_pool_factors(
         per_tensor(s_x, z_x), per_tensor(s_y, z_y), kernel
     )
@@ -137,14 +159,15 @@ def test_avg_pool_is_step_3_in_float32(
         pads=pads,
         input_zero_point=z_x,
         rounding=rounding,
+        code=code,
     )
-    assert got.dtype == np.int8
+    assert got.dtype == code
     padded = np.pad(x, ((0, 0), (0, 0), *pads), constant_values=z_x)
     for n, c, i, j in np.ndindex(*got.shape):
         taps = padded[n, c, i : i + kernel[0], 2 * j : 2 * j + kernel[1]]
         product = exact32(Fraction(float(scale)) * int(taps.sum(dtype=int)))
         value = exact32(product - Fraction(float(offset)))
-        assert int(got[n, c, i, j]) == to_int8(EXACT[rounding](value))
+        assert int(got[n, c, i, j]) == saturated(EXACT[rounding](value), lift)
 
 
 def test_avg_pool_is_the_mean_of_the_real_values_whatever_the_zero_points() -> None:
@@ -178,3 +201,5 @@ def test_ranks_that_are_not_the_chapters_are_refused() -> None:
         tpu_mlir_operators.convolution(flat, flat, None, {})
     with pytest.raises(RejectedError, match="rank 4"):
         tpu_mlir_operators.avg_pool(flat, kernel=(1, 1), scale=1.0, offset=0.0)
+    with pytest.raises(RejectedError, match="int8 or uint8, not int16"):
+        tpu_mlir_operators.inner_product(flat.astype(np.int16), flat, None, {})

@@ -23,6 +23,9 @@ EXACT: dict[str, Callable[[Fraction], int]] = {
 """Every rounding mode."""
 
 int8 = st.integers(-128, 127)
+types = st.tuples(*[st.sampled_from([(0, "int8"), (128, "uint8")])] * 3)
+"""What a form's operands and result are: how much more than int8 the codes are, and their type."""
+
 scales = st.floats(min_value=2.0**-60, max_value=2.0**20, width=32)
 roundings = st.sampled_from(ROUNDINGS)
 
@@ -42,6 +45,11 @@ def exact_shift(value: int, rshift: int, rounding: str) -> int:
 
 def to_int8(value: int) -> int:
     return max(-128, min(127, value))
+
+
+def saturated(value: int, offset: int) -> int:
+    """An integer at the ends of int8, or of uint8 with an offset of 128."""
+    return to_int8(value - offset) + offset
 
 
 def exact32(value: Fraction) -> Fraction:

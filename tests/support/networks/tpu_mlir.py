@@ -1,6 +1,6 @@
 """Random tensors and parameters of TPU-MLIR's forms, and golden's results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ ENDS = (-128, 127)
 
 @dataclass
 class Cases:
-    """A network of forms side by side: ``inputs`` and golden's ``results`` by tensor.
+    """A network of forms side by side: ``inputs`` and golden's ``results`` by tensor, as held.
 
     ``codes``: how many codes of a the Adds have with every code of b, the ends among them.
     """
@@ -37,11 +37,28 @@ class Cases:
     def __post_init__(self) -> None:
         self.network = TpuMlirNetwork(self.config)
 
-    def given(self, x: NDArray[np.int8]) -> int:
-        """Add an input with these values."""
-        tensor = self.network.input(*x.shape)
-        self.inputs[tensor] = x
+    def given(self, x: NDArray) -> int:
+        """Add an input with these values, of int8 or uint8."""
+        tensor = self.network.input(*x.shape, code=tpu_mlir.code_of(x))
+        self.inputs[tensor] = tpu_mlir.to_int8(x)
         return tensor
+
+    def expect(self, result: int, expected: NDArray) -> None:
+        """Note golden's result."""
+        assert self.network.code(result) == expected.dtype
+        self.results[result] = tpu_mlir.to_int8(expected)
+
+    def code(self) -> tpu_mlir.Code:
+        """Return a type."""
+        return "int8" if self.rng.random() < 0.5 else "uint8"
+
+    def two_codes(self) -> tuple[tpu_mlir.Code, tpu_mlir.Code]:
+        """Return two types."""
+        return self.code(), self.code()
+
+    def drawn(self, code: tpu_mlir.Code, *shape: int) -> NDArray:
+        """Return random codes, the ends often."""
+        return tpu_mlir.from_int8(self.int8(*shape), code)
 
     def int8(self, *shape: int) -> NDArray[np.int8]:
         """Return random codes, the ends often."""
@@ -50,9 +67,11 @@ class Cases:
             np.int8
         )
 
-    def zero_point(self) -> int:
+    def zero_point(self, code: tpu_mlir.Code = "int8") -> int:
         """Return 0, an end or any code."""
-        return int(self.rng.choice(np.array([0, *ENDS, self.rng.integers(-128, 128)])))
+        offset = tpu_mlir.OFFSETS[code]
+        held = self.rng.choice(np.array([-offset, *ENDS, self.rng.integers(-128, 128)]))
+        return int(held) + offset
 
     def rounding(self) -> str:
         """Return a mode."""
@@ -66,9 +85,9 @@ class Cases:
         """Return a shift of the full range, mostly one that leaves something."""
         return int(self.rng.choice([-32, -1, 0, 62, *self.rng.integers(-4, 24, 5)]))
 
-    def quantization(self) -> Quantization:
+    def quantization(self, code: tpu_mlir.Code = "int8") -> Quantization:
         """Return one as a calibration may find it."""
-        return per_tensor(float(np.exp(self.rng.uniform(-4, 1))), self.zero_point())
+        return per_tensor(float(np.exp(self.rng.uniform(-4, 1))), self.zero_point(code))
 
     def size(self, low: int, high: int) -> int:
         """Return a size, ``high`` included."""
@@ -85,7 +104,7 @@ def nhwc(x: NDArray) -> NDArray:
     return np.asarray(x.transpose(0, 2, 3, 1), order="C")
 
 
-def requantizer(cases: Cases, outputs: int) -> dict[str, Any]:
+def requantizer(cases: Cases, outputs: int, code: tpu_mlir.Code) -> dict[str, Any]:
     """Return fields of any mode, per tensor or per channel, with multipliers of 8 or 32 bits."""
     rng = cases.rng
     count = int(rng.choice([1, outputs]))
@@ -99,17 +118,19 @@ def requantizer(cases: Cases, outputs: int) -> dict[str, Any]:
     extreme = rng.integers(low, high + 1, count)
     rshift = np.where(rng.random(count) < 0.3, extreme, rshift)
     return tpu_mlir.requantizer(
-        multiplier, rshift, mode=mode, rounding=cases.rounding(), zero_point=cases.zero_point()
+        multiplier, rshift, mode=mode, rounding=cases.rounding(), zero_point=cases.zero_point(code)
     )
 
 
-def window(cases: Cases, kernel: tuple[int, int], dilated: bool) -> dict[str, Any]:
+def window(
+    cases: Cases, kernel: tuple[int, int], code: tpu_mlir.Code, dilated: bool
+) -> dict[str, Any]:
     """Return stride, dilation and pads of a window, and the zero point that pads."""
     rng = cases.rng
     found: dict[str, Any] = {
         "stride": tuple(rng.integers(1, 4, 2).tolist()),
         "pads": tuple(tuple(rng.integers(0, k + 1, 2).tolist()) for k in kernel),
-        "input_zero_point": cases.zero_point(),
+        "input_zero_point": cases.zero_point(code),
     }
     return found | ({"dilation": tuple(rng.integers(1, 3, 2).tolist())} if dilated else {})
 
@@ -124,35 +145,39 @@ def convolution(cases: Cases) -> None:
     groups, depth, each = groups.tolist()
     outputs = groups * each
     sizes = (cases.size(8, 12), cases.size(8, 12))
-    x = cases.int8(cases.size(1, 2), *sizes, groups * depth)
+    x_code, code = cases.two_codes()
+    x = cases.drawn(x_code, cases.size(1, 2), *sizes, groups * depth)
     weights = cases.int8(outputs, depth, *kernel)
     top = int(rng.choice([100, 2**14, 2**31 - 1]))
     bias = None if rng.random() < 0.2 else rng.integers(-top, top + 1, outputs).astype(np.int32)
-    fields = requantizer(cases, outputs)
-    options = window(cases, kernel, dilated=True)
+    fields = requantizer(cases, outputs, code)
+    options: Any = window(cases, kernel, x_code, dilated=True) | {"code": code}
     result = cases.network.convolution(cases.given(x), weights, bias, fields, **options)
     expected = tpu_mlir_operators.convolution(nchw(x), weights, bias, fields, **options)
-    cases.results[result] = nhwc(expected)
+    cases.expect(result, nhwc(expected))
 
 
 def inner_product(cases: Cases) -> None:
     """Add an InnerProduct."""
     outputs, size = cases.size(1, 20), cases.size(1, 70)
-    x = cases.int8(cases.size(1, 4), size)
+    code = cases.code()
+    x = cases.drawn(cases.code(), cases.size(1, 4), size)
     weights = cases.int8(outputs, size)
     bias = cases.rng.integers(-(2**16), 2**16, outputs).astype(np.int32)
-    fields = requantizer(cases, outputs)
-    result = cases.network.inner_product(cases.given(x), weights, bias, fields)
-    cases.results[result] = tpu_mlir_operators.inner_product(x, weights, bias, fields)
+    fields = requantizer(cases, outputs, code)
+    result = cases.network.inner_product(cases.given(x), weights, bias, fields, code=code)
+    expected = tpu_mlir_operators.inner_product(x, weights, bias, fields, code=code)
+    cases.expect(result, expected)
 
 
 def avg_pool(cases: Cases) -> None:
     """Add an AvgPool: scales of a calibration, equal ones (with near ties), or any factors."""
     rng = cases.rng
     kernel = (cases.size(1, 5), cases.size(1, 6))
-    x_q, y_q = cases.quantization(), cases.quantization()
+    x_code, code = cases.two_codes()
+    x_q, y_q = cases.quantization(x_code), cases.quantization(code)
     if rng.random() < 0.5:
-        y_q = per_tensor(float(x_q.scale[0]) * cases.size(1, 2), cases.zero_point())
+        y_q = per_tensor(float(x_q.scale[0]) * cases.size(1, 2), cases.zero_point(code))
     scale, offset = tpu_mlir_operators.avg_pool_factors(x_q, y_q, kernel)
     if rng.random() < 0.2:
         scale = np.float32(rng.choice([-1, 0, 1]) * rng.choice(np.array([scale, 1e-30, 1e30, 200])))
@@ -161,34 +186,39 @@ def avg_pool(cases: Cases) -> None:
         "scale": scale,
         "offset": offset,
         "rounding": str(rng.choice(["half_away", cases.rounding()])),
-        **window(cases, kernel, dilated=False),
+        "code": code,
+        **window(cases, kernel, x_code, dilated=False),
     }
-    x = cases.int8(1, cases.size(6, 9), cases.size(6, 9), cases.size(1, 11))
+    x = cases.drawn(x_code, 1, cases.size(6, 9), cases.size(6, 9), cases.size(1, 11))
     result = cases.network.avg_pool(cases.given(x), **options)
-    cases.results[result] = nhwc(tpu_mlir_operators.avg_pool(nchw(x), **options))
+    cases.expect(result, nhwc(tpu_mlir_operators.avg_pool(nchw(x), **options)))
 
 
-def every_pair(cases: Cases) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+def every_pair(cases: Cases, codes: Sequence[tpu_mlir.Code]) -> tuple[NDArray, NDArray]:
     """Return operands that broadcast to pairs of codes, in any order: all if there is time."""
     a = np.concatenate([ENDS, cases.rng.permutation(CODES[1:-1])]).astype(np.int8)
-    return a[: cases.codes, None], cases.rng.permutation(CODES)
+    held = a[: cases.codes, None], cases.rng.permutation(CODES)
+    first, second = (tpu_mlir.from_int8(*pair) for pair in zip(held, codes[:2], strict=True))
+    return first, second
 
 
 def add_symmetric(cases: Cases) -> None:
     """Add a symmetric Add of every pair of codes."""
-    a, b = every_pair(cases)
+    a, b = every_pair(cases, cases.two_codes())
     options: Any = {
+        "code": cases.code(),
         "multipliers": (cases.multiplier(), cases.multiplier()),
         "rshift": cases.rshift(),
         "rounding": cases.rounding(),
     }
     result = cases.network.add_symmetric(cases.given(a), cases.given(b), **options)
-    cases.results[result] = tpu_mlir_elementwise.add_symmetric(a, b, **options)
+    cases.expect(result, tpu_mlir_elementwise.add_symmetric(a, b, **options))
 
 
 def add_asymmetric(cases: Cases) -> None:
     """Add an asymmetric Add of every pair of codes."""
-    add_quantized(cases, [cases.quantization() for _ in range(3)])
+    codes = (*cases.two_codes(), cases.code())
+    add_quantized(cases, [cases.quantization(code) for code in codes], codes)
 
 
 def add_with_near_ties(cases: Cases) -> None:
@@ -217,63 +247,74 @@ def much_finer(cases: Cases) -> list[Quantization]:
     return [per_tensor(unit * ratio, cases.zero_point()) for ratio in ratios]
 
 
-def add_quantized(cases: Cases, quantizations: list[Quantization]) -> None:
+def add_quantized(
+    cases: Cases, quantizations: list[Quantization], codes: Sequence[tpu_mlir.Code] = ("int8",) * 3
+) -> None:
     """Add an asymmetric Add."""
-    a, b = every_pair(cases)
+    a, b = every_pair(cases, codes)
     names = ("a_quantization", "b_quantization", "output_quantization")
     options: Any = dict(zip(names, quantizations, strict=True))
     options["rounding"] = str(cases.rng.choice(["half_away", cases.rounding()]))
+    options["code"] = codes[-1]
     result = cases.network.add_asymmetric(cases.given(a), cases.given(b), **options)
-    cases.results[result] = tpu_mlir_elementwise.add_asymmetric(a, b, **options)
+    cases.expect(result, tpu_mlir_elementwise.add_asymmetric(a, b, **options))
 
 
-def slopes(cases: Cases) -> dict[str, Any]:
+def slopes(cases: Cases, x_code: tpu_mlir.Code) -> dict[str, Any]:
     """Return what LeakyReLU and PReLU share."""
+    code = cases.code()
     return {
+        "code": code,
         "rshift": cases.rshift(),
-        "input_zero_point": cases.zero_point(),
-        "output_zero_point": cases.zero_point(),
+        "input_zero_point": cases.zero_point(x_code),
+        "output_zero_point": cases.zero_point(code),
         "rounding": cases.rounding(),
     }
 
 
 def leaky_relu(cases: Cases) -> None:
     """Add a LeakyReLU of every code."""
-    x = np.tile(cases.rng.permutation(CODES), 2)[: 256 + cases.size(0, 9)]
-    options: dict[str, Any] = slopes(cases) | {"multiplier": cases.multiplier()}
+    x_code = cases.code()
+    held = np.tile(cases.rng.permutation(CODES), 2)[: 256 + cases.size(0, 9)]
+    x = tpu_mlir.from_int8(held, x_code)
+    options: dict[str, Any] = slopes(cases, x_code) | {"multiplier": cases.multiplier()}
     result = cases.network.leaky_relu(cases.given(x), **options)
-    cases.results[result] = tpu_mlir_elementwise.leaky_relu(x, **options)
+    cases.expect(result, tpu_mlir_elementwise.leaky_relu(x, **options))
 
 
 def prelu(cases: Cases) -> None:
     """Add a PReLU of every code in every channel; some have more slopes than a table."""
     channels = int(cases.rng.choice([1, 3, 9, 300]))
     x = np.stack([cases.rng.permutation(CODES) for _ in range(channels)], axis=-1)
-    x = x[None, : 40 if channels == 300 else 256]
+    x_code = cases.code()
+    x = tpu_mlir.from_int8(x[None, : 40 if channels == 300 else 256], x_code)
     several = cases.rng.random() < 0.6 or channels == 300
     multiplier: Any = cases.multiplier()
     if several:
         multiplier = cases.rng.integers(-127, 128, channels)
     alpha = cases.int8(1 if cases.rng.random() < 0.2 else channels)
-    options = slopes(cases) | {"multiplier": multiplier}
+    options = slopes(cases, x_code) | {"multiplier": multiplier}
     result = cases.network.prelu(cases.given(x), alpha, **options)
     expected = tpu_mlir_elementwise.prelu(x.transpose(0, 2, 1), alpha, **options)
-    cases.results[result] = expected.transpose(0, 2, 1)
+    cases.expect(result, expected.transpose(0, 2, 1))
 
 
 def pad(cases: Cases) -> None:
     """Add a Pad of any rank, sides without padding too."""
     rank = cases.size(1, 4)
-    x = cases.int8(*cases.rng.integers(1, 6, rank).tolist())
-    output = cases.quantization()
+    x_code, code = cases.two_codes()
+    x = cases.drawn(x_code, *cases.rng.integers(1, 6, rank).tolist())
+    output = cases.quantization(code)
+    same = int(np.clip(output.zero_point[0], *tpu_mlir.RANGES[x_code]))
     options: Any = {
         "paddings": cases.rng.integers(0, 4, (rank, 2)),
         "value": float(cases.rng.choice([0, 1e9, -np.inf, cases.rng.normal()])),
-        "input_zero_point": int(cases.rng.choice([output.zero_point[0], cases.zero_point()])),
+        "input_zero_point": int(cases.rng.choice([same, cases.zero_point(x_code)])),
+        "code": code,
         "output_quantization": output,
     }
     result = cases.network.pad(cases.given(x), **options)
-    cases.results[result] = tpu_mlir_elementwise.pad(x, **options)
+    cases.expect(result, tpu_mlir_elementwise.pad(x, **options))
 
 
 FORMS: dict[str, Callable[[Cases], None]] = {
