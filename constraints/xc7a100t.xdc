@@ -1,3 +1,3 @@
 # AMD Artix-7, XC7A100T: the clock of every unit out of context.
-# For Vivado users (synth_design -mode out_of_context); `eightfold synth` counts cells only.
+# For Vivado users (synth_design -mode out_of_context); `eightfold synth` reads the period.
 create_clock -name clk -period 5.000 [get_ports clk]

@@ -191,10 +191,11 @@ def _waivers(source: Path) -> list[Path]:
 @click.option("--speed", type=click.Choice(["6", "7", "8"]), default="6", show_default=True)
 @click.option(
     "--family",
-    type=click.Choice(["ecp5", "xilinx", "gowin"]),
+    type=click.Choice(["ecp5", "xilinx", "zynq", "gowin"]),
     default="ecp5",
     show_default=True,
-    help="Area for all; the clock by placement and routing for ecp5 only.",
+    help="Area for all; the clock by placement and routing for ecp5, and for xilinx (XC7A100T) and "
+    "zynq (XC7Z020) where PATH has nextpnr-himbaechel-xilinx.",
 )
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=Path("build/synth"), metavar="DIR"
@@ -208,6 +209,13 @@ def _waivers(source: Path) -> list[Path]:
     metavar="MHZ",
     help="Count the registers that this clock is too fast for, by component, of the slowest seed.",
 )
+@click.option("--area", is_flag=True, help="Area alone: nothing is placed and routed.")
+@click.option(
+    "--liberty",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Gate equivalents in the standard cells of this liberty file, instead of an FPGA.",
+)
 @needs_extra("synth", "synth")
 def synth(
     units: tuple[str, ...],
@@ -220,10 +228,17 @@ def synth(
     output: Path,
     docs: Path | None,
     above: float | None,
+    area: bool,
+    liberty: Path | None,
 ) -> None:
     """Measure area and clock with Yosys and nextpnr."""
-    from eightfold.synth import main_jobs
+    from eightfold.synth import main_jobs, main_liberty
 
+    if liberty is not None:
+        if docs is not None or above is not None:
+            raise InputError("--liberty counts gates only; leave out --docs and --above")
+        main_liberty(units, config, liberty, out=output)
+        return
     main_jobs(
         units,
         config,
@@ -234,4 +249,5 @@ def synth(
         out=output,
         docs=docs,
         above=above,
+        route=not area,
     )

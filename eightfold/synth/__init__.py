@@ -6,7 +6,7 @@ docs/synthesis.md says what the figures mean.
 
 from eightfold.synth.device import FAMILIES, Device
 from eightfold.synth.flow import run_synthesis
-from eightfold.synth.jobs import DEFAULT_JOBS, Job, main_jobs
+from eightfold.synth.jobs import DEFAULT_JOBS, Job, main_jobs, main_liberty
 from eightfold.synth.report import SynthesisResult, markdown_table, write_between_markers
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Job",
     "SynthesisResult",
     "main_jobs",
+    "main_liberty",
     "markdown_table",
     "run_synthesis",
     "write_between_markers",

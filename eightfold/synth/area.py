@@ -51,6 +51,7 @@ _CELLS: dict[str, dict[str, tuple[int, int, int, int, int]]] = {
         "SP[X9]*": (0, 0, 0, 0, 1),
     },
 }
+_CELLS["zynq"] = _CELLS["xilinx"]
 
 
 @dataclass(frozen=True)

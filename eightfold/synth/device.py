@@ -8,8 +8,8 @@ from typing import Any
 
 from eightfold.common.errors import InputError
 
-FAMILIES = ("ecp5", "xilinx", "gowin")
-"""FPGA families that the flow knows; only ECP5 is placed and routed."""
+FAMILIES = ("ecp5", "xilinx", "zynq", "gowin")
+"""FPGA families that the flow knows; Gowin's is not placed and routed."""
 
 CONSTRAINTS = Path(__file__).with_name("constraints")
 """The folder of the constraint files; in a checkout a link to ``constraints/`` at its root."""
@@ -38,11 +38,14 @@ class Device:
     yosys: str
     """Synthesis command of Yosys."""
 
+    router: str
+    """Program that places and routes, as `eightfold.synth.tools.find_tool` knows it; or empty."""
+
     nextpnr: tuple[str, ...]
-    """Options of nextpnr that select the part; empty if it is not placed and routed."""
+    """Options of it that select the part."""
 
     luts: int
-    """LUT sites; 0 if it is not placed and routed."""
+    """LUT sites; 0 if one placer serves units of all sizes."""
 
     placer: tuple[str, ...]
     """Options of the placer."""
@@ -53,7 +56,7 @@ class Device:
     full_placer: tuple[str, ...]
 
     speeds: tuple[int, ...]
-    """Speed grades, slowest first."""
+    """Speed grades to choose from, slowest first; none if the part's name has it."""
 
     @classmethod
     def load(cls, family: str, folder: Path = CONSTRAINTS) -> "Device":
@@ -79,6 +82,7 @@ class Device:
                 mhz=mhz,
                 constraints=text,
                 yosys=entry["yosys"],
+                router=entry.get("router", ""),
                 nextpnr=tuple(entry.get("nextpnr", ())),
                 luts=entry.get("luts", 0),
                 placer=tuple(entry.get("placer", ())),

@@ -15,7 +15,7 @@ from eightfold.synth.device import Device
 from eightfold.synth.place_and_route import PlaceAndRoute, place_and_route
 from eightfold.synth.report import SynthesisResult, Timing
 from eightfold.synth.rewrite import register_ports, rewrite
-from eightfold.synth.tools import Stage, digest_of, find_tool, kept, own_steps, run_tool
+from eightfold.synth.tools import Stage, digest_of, find_tool, has_tool, kept, own_steps, run_tool
 from eightfold.target.config import AcceleratorConfig
 
 
@@ -30,6 +30,7 @@ def run_synthesis(
     family: str = "ecp5",
     out: Path = Path("build/synth"),
     verilog: str | None = None,
+    route: bool = True,
     stage: Stage = lambda words: None,
 ) -> SynthesisResult:
     """Synthesize one unit, place and route it once per seed, and return the figures.
@@ -53,12 +54,15 @@ def run_synthesis(
     speed
         Speed grade of the device.
     family
-        One of `FAMILIES`; only ``ecp5`` is placed and routed, the others get area figures.
+        One of `FAMILIES`. ``ecp5`` is placed and routed, Xilinx' too where the system has
+        nextpnr-himbaechel-xilinx on ``PATH``; the others get area figures.
     out
         Folder of netlists, logs and reports. A step whose Verilog, options and tool versions
         have not changed since is not run again.
     verilog
         The Verilog to measure instead of the unit's own.
+    route
+        Whether to place and route; without, the area alone.
     stage
         Called with a few words when a step begins.
 
@@ -69,10 +73,10 @@ def run_synthesis(
         the unit does not fit the device.
     """
     device = Device.load(family)
-    routed = bool(device.nextpnr)
+    routed = route and has_tool(device.router)
     if routed:
         _check_route(device, speed, seeds)
-    tools = [find_tool(name).version for name in ("yosys", *(["nextpnr_ecp5"] if routed else []))]
+    tools = [find_tool(name).version for name in ("yosys", *([device.router] if routed else []))]
     if verilog is None:
         stage("Verilog")
         verilog = unit_verilog(unit, config)
@@ -84,7 +88,7 @@ def run_synthesis(
         area = kept(
             folder / "area.json",
             netlist_key,
-            lambda: _synthesize(verilog, device, folder, stage),
+            lambda: _synthesize(verilog, device, folder, stage, routed),
             makes=folder / ("registered.json" if routed else "synthesized.json"),
         )
         luts = area_of(area["cells"], family).lut4_equivalents
@@ -101,7 +105,7 @@ def run_synthesis(
         config=config,
         family=family,
         device=device.name,
-        speed=speed if routed else None,
+        speed=speed if routed and device.speeds else None,
         cells=area["cells"],
         area=area_of(area["cells"], family),
         parts={name: Area(**figures) for name, figures in area["parts"].items()},
@@ -117,7 +121,7 @@ def run_synthesis(
 
 def _check_route(device: Device, speed: int, seeds: Sequence[int]) -> None:
     """Refuse a speed grade that the device does not have, and to route with no seed."""
-    if speed not in device.speeds:
+    if device.speeds and speed not in device.speeds:
         grades = ", ".join(str(grade) for grade in device.speeds)
         raise InputError(f"speed grade of {device.name} must be one of {grades}, not {speed}")
     if not seeds:
@@ -135,7 +139,9 @@ def _route(jobs: Sequence[PlaceAndRoute], key: str, stage: Stage) -> dict[int, T
     return timing
 
 
-def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dict[str, Any]:
+def _synthesize(
+    verilog: str, device: Device, folder: Path, stage: Stage, routed: bool
+) -> dict[str, Any]:
     stage("synthesis")
     (folder / "unit.v").write_text(verilog, encoding="utf-8")
     script = (
@@ -148,13 +154,13 @@ def _synthesize(verilog: str, device: Device, folder: Path, stage: Stage) -> dic
     warnings = run_tool(find_tool("yosys"), options, folder=folder, log="yosys.log", stage=stage)
     seconds = time.monotonic() - begin
     netlist = json.loads((folder / "synthesized.json").read_text(encoding="utf-8"))
-    if device.nextpnr:
+    if device.family == "ecp5":
         rewrite(netlist, device.clock)
         (folder / "netlist.json").write_text(json.dumps(netlist), encoding="utf-8")
     cells = cells_of(netlist)
     shares = {name: asdict(area) for name, area in parts_of(netlist, device.family).items()}
-    if device.nextpnr:
-        register_ports(netlist, device.clock)
+    if routed:
+        register_ports(netlist, device.clock, device.family)
         (folder / "registered.json").write_text(json.dumps(netlist), encoding="utf-8")
     return {
         "cells": cells,

@@ -11,6 +11,7 @@ from eightfold.common.files import write_file
 from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.synth.flow import run_synthesis
+from eightfold.synth.liberty import GateCount, count_gates, gate_parts, gate_table
 from eightfold.synth.report import (
     SynthesisResult,
     document_part,
@@ -51,6 +52,7 @@ def main_jobs(
     out: Path = Path("build/synth"),
     docs: Path | None = None,
     above: float | None = None,
+    route: bool = True,
     console: Console | None = None,
 ) -> list[SynthesisResult]:
     """Measure units one after the other and print the table.
@@ -67,7 +69,7 @@ def main_jobs(
         Preset or ``.toml`` file; None means the configurations of `DEFAULT_JOBS`.
     seeds
         Of the placer; each is placed and routed.
-    blocks, speed, family, out
+    blocks, speed, family, out, route
         See `run_synthesis`.
     docs
         Markdown file whose table is replaced by the current figures: those whose Verilog has
@@ -103,6 +105,7 @@ def main_jobs(
                 speed=speed,
                 family=family,
                 out=out,
+                route=route,
                 stage=lambda words, title=title: status.update(f"{title}: {words}"),
             )
             results.append(result)
@@ -114,6 +117,47 @@ def main_jobs(
     for row in lost:
         why = f"{out} has no figures of the present Verilog; measure it again"
         console.print(f"{docs}: no more row of {row}: {why}", markup=False, soft_wrap=True)
+    return results
+
+
+def main_liberty(
+    units: Sequence[str],
+    config: str | Path | None,
+    liberty: Path,
+    *,
+    out: Path = Path("build/synth"),
+    console: Console | None = None,
+) -> list[GateCount]:
+    """Count the gates of units in a library of standard cells, and print the tables.
+
+    Parameters
+    ----------
+    units, config, console
+        As `main_jobs` has them.
+    liberty, out
+        See `count_gates`.
+
+    Raises
+    ------
+    InputError
+        From `count_gates` or `AcceleratorConfig.load`.
+    """
+    console = console or Console()
+    results = []
+    with console.status("") as status:
+        for job in select_jobs(units, config):
+            title = f"{job.unit} ({job.config_name})"
+            result = count_gates(
+                job.unit,
+                job.config,
+                liberty,
+                config_name=job.config_name,
+                out=out,
+                stage=lambda words, title=title: status.update(f"{title}: {words}"),
+            )
+            results.append(result)
+    text = f"{gate_table(results)}\n{gate_parts(results)}"
+    console.print(text, markup=False, soft_wrap=True, highlight=False)
     return results
 
 

@@ -1,4 +1,4 @@
-"""Place and route on ECP5: two calls of nextpnr, so that routing that was stopped starts again.
+"""Place and route: two calls of nextpnr, so that routing that was stopped starts again.
 
 A full device is placed in half an hour and routed in one or two; the placement is kept by content.
 
@@ -40,7 +40,8 @@ class PlaceAndRoute:
     def name(self) -> str:
         """Return what the files of this run are called, without suffixes."""
         blocks = "" if self.origin is None else f"-blocks-{self.blocks}"
-        return f"speed-{self.speed}-seed-{self.seed}{blocks}"
+        speed = f"speed-{self.speed}-" if self.device.speeds else ""
+        return f"{speed}seed-{self.seed}{blocks}"
 
     @property
     def origin(self) -> "PlaceAndRoute | None":
@@ -74,12 +75,11 @@ class PlaceAndRoute:
 
     @property
     def _common(self) -> list[str]:
-        return [
-            *self.device.nextpnr,
-            *("--speed", str(self.speed), "--seed", str(self.seed)),
-            *("--out-of-context", "--lpf-allow-unconstrained", "--timing-allow-fail"),
-            *("--lpf", "clock.lpf"),
-        ]
+        common = [*self.device.nextpnr, "--seed", str(self.seed), "--timing-allow-fail"]
+        if self.device.family != "ecp5":
+            return [*common, "--freq", f"{self.device.mhz:g}"]
+        files = ["--lpf-allow-unconstrained", "--lpf", "clock.lpf"]
+        return [*common, "--speed", str(self.speed), "--out-of-context", *files]
 
 
 def place_and_route(run: PlaceAndRoute, key: str, stage: Stage) -> Timing:
@@ -133,7 +133,7 @@ def _place(run: PlaceAndRoute, key: str, stage: Stage) -> dict[str, Any]:
             netlist, placed, fixed = (
                 run.folder / name for name in (origin.netlist, origin.placed, run.netlist)
             )
-            fix_blocks(netlist, placed, fixed)
+            fix_blocks(netlist, placed, fixed, run.device.family)
         stage("packing")
         return _nextpnr(run, run.placer, "place.log", stage)
 
@@ -145,12 +145,12 @@ def _nextpnr(run: PlaceAndRoute, options: Sequence[str], log: str, stage: Stage)
     # Both calls read it, and another call's options may have changed it since the first.
     (run.folder / "clock.lpf").write_text(run.device.constraints, encoding="utf-8")
     begin = time.monotonic()
-    nextpnr = find_tool("nextpnr_ecp5")
+    nextpnr = find_tool(run.device.router)
     warnings = run_tool(nextpnr, options, folder=run.folder, log=f"{run.name}.{log}", stage=stage)
     return {"seconds": time.monotonic() - begin, "warnings": warnings}
 
 
-def fix_blocks(netlist: Path, placed: Path, fixed: Path) -> None:
+def fix_blocks(netlist: Path, placed: Path, fixed: Path, family: str = "ecp5") -> None:
     """Write `netlist` as `fixed`, its blocks tied to the places that they have in `placed`.
 
     Parameters
@@ -161,6 +161,8 @@ def fix_blocks(netlist: Path, placed: Path, fixed: Path) -> None:
         What nextpnr wrote after it had placed that netlist: ``NEXTPNR_BEL`` names a place.
     fixed
         The netlist with an attribute ``BEL`` at every RAM block and multiplier.
+    family
+        What its cells are of.
 
     Raises
     ------
@@ -171,7 +173,7 @@ def fix_blocks(netlist: Path, placed: Path, fixed: Path) -> None:
     places = {name: cell["attributes"] for name, cell in top_module(found)["cells"].items()}
     design = json.loads(netlist.read_text(encoding="utf-8"))
     for name, cell in top_module(design)["cells"].items():
-        if _is_block(cell["type"]):
+        if _is_block(cell["type"], family):
             place = places.get(name, {}).get("NEXTPNR_BEL")
             if place is None:
                 raise InputError(f"{placed}: no place of {name}; remove the file, place it again")
@@ -179,6 +181,6 @@ def fix_blocks(netlist: Path, placed: Path, fixed: Path) -> None:
     fixed.write_text(json.dumps(design), encoding="utf-8")
 
 
-def _is_block(cell_type: str) -> bool:
-    area = area_of({cell_type: 1}, "ecp5")
+def _is_block(cell_type: str, family: str) -> bool:
+    area = area_of({cell_type: 1}, family)
     return area.dsps + area.rams > 0

@@ -86,7 +86,8 @@ def slow_end_points(report: Mapping[str, Any], clock: str) -> dict[str, list[flo
         for end in net["endpoints"]:
             pin = (end["cell"], end["port"])
             if end["event"] == f"posedge {clock}":
-                longest[pin] = max(longest[pin], end["delay"])
+                delay = end["delay"]  # the corners' bounds, of nextpnr-himbaechel
+                longest[pin] = max(longest[pin], max(delay) if isinstance(delay, list) else delay)
     found: defaultdict[str, list[float]] = defaultdict(list)
     for (cell, _), delay in longest.items():
         if delay > SLOW:

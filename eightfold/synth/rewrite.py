@@ -28,7 +28,7 @@ def rewrite(netlist: dict[str, Any], clock: str) -> None:
         rule(netlist, clock)
 
 
-_PARAMETERS = {
+_ECP5 = {
     "CEMUX": "1 ",  # a string that looks like a number ends in a space in Yosys's JSON
     "CLKMUX": "CLK",
     "GSR": "DISABLED",
@@ -38,7 +38,7 @@ _PARAMETERS = {
 }
 
 
-def register_ports(netlist: dict[str, Any], clock: str) -> int:
+def register_ports(netlist: dict[str, Any], clock: str, family: str = "ecp5") -> int:
     """Put a flip-flop between each port bit and the unit, in place, and return how many.
 
     Parameters
@@ -46,7 +46,10 @@ def register_ports(netlist: dict[str, Any], clock: str) -> int:
     netlist
         Yosys's JSON with one flat module that has the attribute ``top``.
     clock
-        The clock port, left as it is.
+        The clock port, left as it is on ECP5.
+    family
+        What the cells are of. nextpnr-himbaechel has no placement out of context, it wants a pad
+        for each port: except on ECP5 all ports go, and a buffer within makes the clock.
     """
     top = top_module(netlist)
     clock_net = clock_of(top, clock)
@@ -60,18 +63,37 @@ def register_ports(netlist: dict[str, Any], clock: str) -> int:
             is_input = port["direction"] == "input"
             data, output = (outer, inner) if is_input else (inner, outer)
             port["bits"][index] = outer
-            top["cells"][f"{name}_port_register_{index}"] = {
-                "hide_name": 0,
-                "type": "TRELLIS_FF",
-                "parameters": dict(_PARAMETERS),
-                "attributes": {},
-                "port_directions": {"CLK": "input", "DI": "input", "LSR": "input", "Q": "output"},
-                "connections": {
-                    "CLK": [clock_net],
-                    "DI": ["0" if data == "x" else data],
-                    "LSR": ["0"],
-                    "Q": [output],
-                },
-            }
+            data = "0" if data == "x" or (is_input and family != "ecp5") else data
+            register = _register(family, clock_net, data, output)
+            top["cells"][f"{name}_port_register_{index}"] = register
             added += 1
+    if family != "ecp5":
+        top["ports"].clear()
+        top["cells"][f"{clock}_buffer"] = _cell("BUFG", {"I": "0"}, {"O": clock_net}, {})
     return added
+
+
+def _register(family: str, clock: int, data: int | str, output: int) -> dict[str, Any]:
+    """Return a flip-flop without a reset."""
+    if family == "ecp5":
+        inputs = {"CLK": clock, "DI": data, "LSR": "0"}
+        return _cell("TRELLIS_FF", inputs, {"Q": output}, _ECP5)
+    inputs = {"C": clock, "CE": "1", "D": data, "R": "0"}
+    return _cell("FDRE", inputs, {"Q": output}, {"INIT": "0"})
+
+
+def _cell(
+    kind: str,
+    inputs: Mapping[str, int | str],
+    outputs: Mapping[str, int | str],
+    parameters: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return a cell as Yosys's JSON has it."""
+    return {
+        "hide_name": 0,
+        "type": kind,
+        "parameters": dict(parameters),
+        "attributes": {},
+        "port_directions": {**dict.fromkeys(inputs, "input"), **dict.fromkeys(outputs, "output")},
+        "connections": {port: [net] for port, net in {**inputs, **outputs}.items()},
+    }

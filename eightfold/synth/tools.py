@@ -53,7 +53,7 @@ class Tool(NamedTuple):
 
 @needs_extra("synth", "synth")
 def find_tool(tool: str, *, native: bool = False) -> Tool:
-    """Return ``yosys``, ``nextpnr_ecp5``, ``ecppack`` or ``ecpunpack``.
+    """Return ``yosys``, ``nextpnr_ecp5``, ``ecppack``, ``ecpunpack`` or another one of the system.
 
     Parameters
     ----------
@@ -63,18 +63,26 @@ def find_tool(tool: str, *, native: bool = False) -> Tool:
     Raises
     ------
     InputError
-        If its package is not installed; the message says how to install it.
+        If it is not installed; the message says how to install it.
     """
-    program = shutil.which(tool.replace("_", "-")) if native else None
+    name = tool.replace("_", "-")
+    program = shutil.which(name) if native or tool not in _PACKAGES else None
     if program is not None:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
         found = re.search(r"Version ([^)\s]+)", done.stdout + done.stderr)
         told = found[1] if found else "of an unknown version"
         return Tool((program,), f"{Path(program).name} {told} (native)", native=True)
+    if tool not in _PACKAGES:
+        raise InputError(f"no {name} on PATH; install it with the system's package manager")
     package = _PACKAGES[tool]
     module = package.replace("-", "_")
     call = f"import sys, {module}; sys.exit({module}.run_{tool}(sys.argv[1:]))"
     return Tool((sys.executable, "-c", call), f"{package} {version(package)}")
+
+
+def has_tool(tool: str) -> bool:
+    """Return whether a tool comes in a package, or the system has it on ``PATH``."""
+    return tool in _PACKAGES or shutil.which(tool.replace("_", "-")) is not None
 
 
 def run_tool(

@@ -2,6 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amaranth.hdl import Module, Signal, signed
@@ -15,7 +16,7 @@ from eightfold.synth import FAMILIES, Device, SynthesisResult, run_synthesis
 from eightfold.synth.device import read_clock
 from eightfold.synth.netlist import top_module
 from eightfold.synth.rewrite import register_ports
-from eightfold.synth.tools import find_tool
+from eightfold.synth.tools import find_tool, has_tool
 from eightfold.target.config import PRESETS
 
 SMALL = PRESETS["small"]
@@ -57,7 +58,8 @@ def test_device_has_one_clock(family: str) -> None:
     device = Device.load(family)
     assert device.clock == "clk"
     assert 50 <= device.mhz <= 300
-    assert bool(device.nextpnr) == bool(device.speeds) == (family == "ecp5")
+    assert bool(device.nextpnr) == bool(device.router) == (family != "gowin")
+    assert bool(device.speeds) == (family == "ecp5")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_constraints_without_exactly_one_clock_are_refused(copies: int) -> None:
 
 
 def test_unknown_family_and_missing_folder_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="family must be one of ecp5, xilinx, gowin"):
+    with pytest.raises(InputError, match="family must be one of ecp5, xilinx, zynq, gowin"):
         Device.load("ice40")
     with pytest.raises(InputError, match=r"devices\.toml: No such file"):
         Device.load("ecp5", tmp_path)
@@ -135,6 +137,36 @@ def test_registers_are_put_at_every_port_but_the_clock() -> None:
     assert ports["a"]["bits"] + ports["q"]["bits"] == [5, 6, 7, 8, 9]
 
 
+def test_ports_of_a_xilinx_unit_become_registers_and_go() -> None:
+    ports = {
+        "clk": {"direction": "input", "bits": [2]},
+        "a": {"direction": "input", "bits": [3]},
+        "q": {"direction": "output", "bits": [3, "x"]},
+    }
+    top = {"attributes": {"top": "1"}, "ports": ports, "cells": {}, "netnames": {}}
+    assert register_ports({"modules": {"unit": top}}, "clk", "xilinx") == 3
+    assert ports == {}
+    cells: dict[str, dict[str, Any]] = top["cells"]
+    wires = {name: [*cell["connections"].values()] for name, cell in cells.items()}
+    assert wires == {
+        "a_port_register_0": [[2], ["1"], ["0"], ["0"], [3]],
+        "q_port_register_0": [[2], ["1"], [3], ["0"], [5]],
+        "q_port_register_1": [[2], ["1"], ["0"], ["0"], [6]],
+        "clk_buffer": [["0"], [2]],
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["xilinx", "zynq"])
+def test_xilinx_is_routed_where_the_system_has_the_router(tmp_path: Path, family: str) -> None:
+    if not has_tool("nextpnr_himbaechel_xilinx"):
+        pytest.skip("no nextpnr-himbaechel-xilinx on PATH")
+    figures, _ = synthesize(tmp_path, generate(Accumulator(), "unit"), family)
+    assert 50 < figures.mhz[1] < 800
+    assert figures.speed is None
+    assert "nextpnr-himbaechel-xilinx" in " ".join(figures.tools)
+
+
 def synthesize(folder: Path, verilog: str, family: str) -> tuple[SynthesisResult, list[str]]:
     """Run the real flow with one seed; return the figures and the stages that ran."""
     stages: list[str] = []
@@ -154,7 +186,10 @@ def synthesize(folder: Path, verilog: str, family: str) -> tuple[SynthesisResult
 @pytest.mark.slow
 @pytest.mark.parametrize("family", [pytest.param("xilinx", marks=pytest.mark.slow), "gowin"])
 @pytest.mark.usual(names=["gowin"])
-def test_multiplier_and_memory_are_inferred(tmp_path: Path, family: str) -> None:
+def test_multiplier_and_memory_are_inferred(
+    tmp_path: Path, family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")  # no router of the system
     figures, _ = synthesize(tmp_path, generate(Accumulator(), "unit"), family)
     assert (figures.area.dsps, figures.area.rams) == (1, 1)
     assert (figures.timing, figures.speed, figures.warnings) == ({}, None, ())
