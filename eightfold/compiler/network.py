@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import accumulate, chain
 
@@ -16,7 +16,6 @@ from eightfold.compiler.emit.memory import Block, Layout, aligned, allocate, pla
 from eightfold.compiler.emit.staging import Arrival, NoRoomError, Place, Staging
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.lower.lowering import Lowered
-from eightfold.compiler.overlap import overlapped
 from eightfold.compiler.planes import with_planes
 from eightfold.compiler.step_program import StepProgram
 from eightfold.compiler.steps.step import Step
@@ -83,7 +82,7 @@ class Compiled(Stream):
     @cached_property
     def words(self) -> np.ndarray:
         """The commands with their tokens, uint32."""
-        return encode(self.issued)
+        return encode(self.config, self.issued)
 
 
 class OperatorError(CompileError):
@@ -151,7 +150,7 @@ def compile_operators(
         return strategy(chains, config, tried, planned)
 
     if len(program.steps) > MANY:
-        return _overlapped(plan(memory), memory)
+        return plan(memory)
     first = plan(IDEAL)
     slow = first.outside or first.decision
     planned = [*(EXTREMES if slow else PROFILES.values())]
@@ -166,25 +165,10 @@ def compile_operators(
 def _best(plans: Sequence[Compiled], memory: MemoryTiming) -> Compiled:
     """Return the plan that takes fewest cycles with a memory, the first of equal ones."""
     different = {tuple(each.instruction for each in plan.issued): plan for plan in reversed(plans)}
-    found = [_overlapped(plan, memory) for plan in reversed(different.values())]
+    found = [*reversed(different.values())]
     if len(found) == 1:
         return found[0]
     return min(found, key=lambda plan: estimate_stream(plan.config, plan.issued, memory)[1])
-
-
-def _overlapped(compiled: Compiled, memory: MemoryTiming) -> Compiled:
-    """Return the program with commands in pieces that wait less for each other."""
-    pieces = overlapped(compiled.config, compiled.issued, memory)
-    stops = list(accumulate(map(len, pieces)))
-    placements = tuple(
-        replace(
-            place,
-            first=stops[place.first] - len(pieces[place.first]),
-            last=stops[place.last] - 1,
-        )
-        for place in compiled.placements
-    )
-    return replace(compiled, issued=tuple(chain.from_iterable(pieces)), placements=placements)
 
 
 Strategy = Callable[

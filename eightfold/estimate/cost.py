@@ -14,7 +14,7 @@ from eightfold.isa.vector_fields import reads_b
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
 
-LATENCY = {Engine.MATRIX: 50, Engine.VECTOR: 48, Engine.MOVER: 40}
+LATENCY = {Engine.MATRIX: 45, Engine.VECTOR: 48, Engine.MOVER: 40}
 """Cycles from a command's last beat until another that waits for it does its first.
 
 Those of the matrix engine are of 16 bytes of width, the mover's of a memory with the latency of

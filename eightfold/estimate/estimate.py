@@ -30,6 +30,7 @@ from eightfold.estimate.moves import Mover
 from eightfold.estimate.sequencer import Sequencer
 from eightfold.estimate.vector import Vector
 from eightfold.isa import Engine, Opcode
+from eightfold.isa.distances import distances
 from eightfold.isa.issued import Issued, Stream
 from eightfold.isa.shares import Work, shares, work
 from eightfold.target.config import AcceleratorConfig
@@ -190,7 +191,8 @@ def _simulate(
     weights = WeightBuffers(clock, config, memory.read)
     parameters = ParameterBanks(clock, config, memory.read)
     finish = partial(note, sequencer)
-    matrix = Matrix(clock, config, (weights, parameters), memory.scratchpad, finish)
+    own = distances(config, [command.instruction for command in issued])
+    matrix = Matrix(clock, config, (weights, parameters), memory.scratchpad, finish, own)
     units = {
         (Opcode.MOVE, Opcode.GATHER): Mover(clock, config, memory, finish),
         (Opcode.MATRIX,): matrix,

@@ -1,13 +1,14 @@
 """Cycles of the matrix engine: passes of vectors, each behind its weights and parameters."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eightfold import isa
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.estimate.memory import MODEL, Fetch, ReadPort, Traffic
+from eightfold.isa.distances import FURTHEST
 from eightfold.isa.issued import Issued
 from eightfold.target.config import AcceleratorConfig
 
@@ -17,7 +18,8 @@ class Job:
     """A command as the engine sees it.
 
     ``rows``: vectors and results of each row of a pass, the lead with the first one. The last
-    result comes from the vector ``behind`` before the last one.
+    result comes from the vector ``behind`` before the last one. Results of a row come from the
+    vectors ``fired``, counted from its last one.
     """
 
     index: int
@@ -26,7 +28,9 @@ class Job:
     passes: int
     rows: tuple[tuple[int, int], ...]
     behind: int
+    fired: range
     last: bool
+    distance: int
 
     @property
     def fires(self) -> bool:
@@ -39,8 +43,8 @@ class Job:
         return sum(vectors for vectors, _ in self.rows)
 
 
-def matrix_job(index: int, command: Issued, taken: int) -> Job:
-    """Return a MATRIX command that was taken in a cycle."""
+def matrix_job(index: int, command: Issued, taken: int, distance: int) -> Job:
+    """Return a MATRIX command that was taken in a cycle, with its ``distance``."""
     c = command.instruction
     assert isinstance(c, isa.Matrix)
     y = c.firing_rows
@@ -54,7 +58,9 @@ def matrix_job(index: int, command: Issued, taken: int) -> Job:
         passes=c.passes // c.groups,
         rows=tuple(rows),
         behind=c.y * c.x - 1 - (y[-1] * c.x + x[-1]) if y and x else 0,
+        fired=range(c.x - 1 - c.fire_x0, -1, -c.fire_x_step),
         last=bool(c.last),
+        distance=distance,
     )
 
 
@@ -193,8 +199,11 @@ class Matrix:
     """eightfold.hw.matrix.engine: one vector per cycle, from pass to pass as well.
 
     A vector's cycle is that of its issue; it is read some cycles earlier, up to as far ahead as the
-    queue behind the scratchpad allows.
+    queue behind the scratchpad allows. ``distances`` are those of all commands.
     """
+
+    BEFORE = timing.MATRIX_LOCATE + timing.MATRIX_READ
+    """From the walk to the issue."""
 
     def __init__(
         self,
@@ -203,8 +212,10 @@ class Matrix:
         constants: tuple[WeightBuffers, ParameterBanks],
         traffic: Traffic,
         finish: Callable[[int], None],
+        distances: Sequence[int],
     ) -> None:
         self.clock, self.traffic, self.finish = clock, traffic, finish
+        self.distances = distances
         self.weights, self.parameters = constants
         self.latency = timing.array_latency(config)
         self._jobs: deque[Job] = deque()
@@ -216,6 +227,10 @@ class Matrix:
         self._issued = 0  # last vector
         self._swap = 0  # first vector of its pass
         self._done = 0
+        # Rows with results: their last vector's issue, and the vectors that fire before it.
+        self._rows: deque[tuple[int, range]] = deque(maxlen=FURTHEST)
+        self._writes: list[int] = []  # of results before this command, the last one first
+        self._vector = 0
         clock.start(self._run())
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
@@ -224,7 +239,7 @@ class Matrix:
             yield self._changed
         taken = max(cycle, self._free)
         self._walks = True
-        self._jobs.append(matrix_job(index, command, taken))
+        self._jobs.append(matrix_job(index, command, taken, self.distances[index]))
         self._changed.tell()
         return taken
 
@@ -235,12 +250,18 @@ class Matrix:
             yield from self._execute(self._jobs.popleft())
 
     def _execute(self, job: Job) -> Process[None]:
-        before = timing.MATRIX_LOCATE + timing.MATRIX_READ
-        self._read = max(self._read, job.taken + timing.MATRIX_WALK + before - 1)
+        self._read = max(self._read, job.taken + timing.MATRIX_WALK + self.BEFORE - 1)
+        self._writes = [
+            cycle - place + self.latency
+            for cycle, fired in reversed(self._rows)
+            for place in reversed(fired)
+        ][:FURTHEST]
+        self._vector = 0
         yield job.taken + timing.MATRIX_WALK + timing.MATRIX_LOCATE
         self._others = self.traffic.reads(self.clock.now)
         for _ in range(job.groups):
             for number in range(job.passes):
+                self._read = max(self._read, self._kept(job, 1) - 1)
                 full = yield from self.weights.load(self._swap)
                 start = max(self._issued + 1, self._read + 1, full)
                 if not number and job.last:
@@ -251,19 +272,32 @@ class Matrix:
                 yield start
                 self._swap = start
                 results = job.fires and number == job.passes - 1
-                yield from self._issue(start, job.rows if results else ((job.vectors, 0),))
+                yield from self._issue(job, start, job.rows if results else ((job.vectors, 0),))
         self._walks = False
-        self._free = self._read - before + 1
+        self._free = self._read - self.BEFORE + 1
         self._changed.tell()
         self.clock.start(self._complete(job), self._issued)
 
-    def _issue(self, start: int, rows: tuple[tuple[int, int], ...]) -> Process[None]:
+    def _kept(self, job: Job, vectors: int) -> int:
+        """Return when the last of the next vectors may be issued for the sake of ``distance``."""
+        kept = 0
+        for number in range(self._vector, min(self._vector + vectors, FURTHEST)):
+            ahead = job.distance - number - 1  # results that may be on their way
+            if not job.distance or ahead >= len(self._writes):
+                continue
+            written = self._writes[ahead] if ahead >= 0 else self._writes[0] + 1
+            kept = max(kept, written + 1 + self.BEFORE + self._vector + vectors - 1 - number)
+        return kept
+
+    def _issue(self, job: Job, start: int, rows: tuple[tuple[int, int], ...]) -> Process[None]:
         """Issue a pass; who goes first at the scratchpad makes it longer."""
         traffic = self.traffic
         for vectors, fired in rows:
             if fired:
                 traffic.results.add(start + self.latency, vectors, fired)
             self._read = max(self._read, self._issued - timing.MATRIX_AHEAD) + vectors
+            self._read = max(self._read, self._kept(job, vectors))
+            self._vector += vectors
             while True:
                 yield self._read - timing.MATRIX_READ
                 others = traffic.reads(self._read - timing.MATRIX_READ)
@@ -272,6 +306,8 @@ class Matrix:
                 self._read += others - self._others
                 self._others = others
             self._issued = max(start + vectors - 1, self._read)
+            if fired:
+                self._rows.append((self._issued, job.fired))
             yield self._issued
             start = self._issued + 1
 

@@ -35,7 +35,7 @@ from eightfold.isa.shapes import (
     unsigned,
 )
 
-VERSION = 2
+VERSION = 3
 """Version of the instruction set; BEGIN carries it, the VERSION register shows it."""
 
 ADDRESS_BITS = 32
@@ -154,7 +154,14 @@ down, but at most 2.
 
 A full group has `lanes` channels; with `depthwise`, where a lane needs a byte of the vector, the
 smaller of `lanes` and `width`. Results of position (oy, ox) of group g go to
-`target + g * target_group + oy * target_y + ox * target_x`, one byte per channel.""",
+`target + g * target_group + oy * target_y + ox * target_x`, one byte per channel.
+
+A command begins when all vectors of the one before it are read, while results of that one are on
+their way: its reads come behind those of the commands before it, its results behind theirs. What
+it reads of their results is kept by `distance`: the vectors of a command being numbered from 0, in
+their order and with the lead, vector v is read when v + u < `distance`, u being the result vectors
+of MATRIX commands before it that are not written yet, or when all these commands are complete. With
+0 no vector waits.""",
 )
 VECTOR = Command(
     Vector,

@@ -255,6 +255,9 @@ class Matrix(Instruction):
     target_group: Annotated[int, LOCAL, "bytes"] = 0
     target_y: Annotated[int, LOCAL, "bytes"] = 0
     target_x: Annotated[int, LOCAL, "bytes"] = 0
+    distance: Annotated[
+        int, unsigned(8), "what vectors keep from results of commands before; 0: none"
+    ] = 0
 
     @property
     def passes(self) -> int:

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from eightfold.isa.commands import COMMANDS, Command
+from eightfold.isa.distances import distances
 from eightfold.isa.enumerations import ENGINES, Engine, Space
 from eightfold.isa.instructions import Instruction
 from eightfold.target.config import AcceleratorConfig
@@ -92,7 +93,7 @@ def assign_tokens(issued: Sequence[Issued]) -> tuple[list[int], list[int]]:
     same bytes, at least one of the two writing. Engines complete commands in order, so an engine
     that has waited for a command need not wait for an earlier one, and the n-th token from an
     engine to another is the one that the n-th wait takes. Dependences point backwards only: tokens
-    cannot deadlock.
+    cannot deadlock. MATRIX commands need none among each other, see `eightfold.isa.distances`.
     """
     waits = [0] * len(issued)
     signals = [0] * len(issued)
@@ -102,6 +103,8 @@ def assign_tokens(issued: Sequence[Issued]) -> tuple[list[int], list[int]]:
         if command.engine is None:
             continue
         for engine, earlier in before.items():
+            if engine is command.engine is Engine.MATRIX:
+                continue
             known = waited.get((engine, command.engine), -1)
             other = earlier.last_conflict(command, known)
             if other > known:
@@ -192,11 +195,13 @@ def _any_overlap(some: tuple[Interval, ...], others: tuple[Interval, ...]) -> bo
     return False
 
 
-def encode(issued: Sequence[Issued]) -> np.ndarray:
-    """Return the commands with tokens and indices, uint32 words."""
+def encode(config: AcceleratorConfig, issued: Sequence[Issued]) -> np.ndarray:
+    """Return the commands with tokens, distances and indices, uint32 words."""
     waits, signals = assign_tokens(issued)
-    words = [
-        command.command.encode(**command.fields, wait=waits[i], signal=signals[i], index=i & 0xFFFF)
-        for i, command in enumerate(issued)
-    ]
+    own = distances(config, [command.instruction for command in issued])
+    words = []
+    for i, command in enumerate(issued):
+        header = {"wait": waits[i], "signal": signals[i], "index": i & 0xFFFF}
+        distance = {"distance": own[i]} if command.engine is Engine.MATRIX else {}
+        words.append(command.command.encode(**{**command.fields, **header, **distance}))
     return np.concatenate(words)

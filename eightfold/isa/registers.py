@@ -64,7 +64,7 @@ COUNTERS: tuple[tuple[str, str], ...] = (
     ),
     (
         "MATRIX_DRAIN",
-        "cycles in which the matrix engine had issued all and results were still on their way",
+        "cycles in which the matrix engine had issued all it might and results were on their way",
     ),
     ("VECTOR_BUSY", "cycles in which the vector engine had a command that has its tokens"),
     (

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from eightfold.hw.array.mac_array import MacArray
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import parameter_layout, weight_layout
+from eightfold.hw.matrix.distance import MatrixDistance
 from eightfold.hw.matrix.operands import MatrixOperands
 from eightfold.hw.matrix.results import MatrixResults
 from eightfold.hw.matrix.walk import MatrixWalk
@@ -26,12 +27,12 @@ class MatrixEngine(Component):
     """Carry out MATRIX commands as `eightfold.isa.MATRIX` says, in order.
 
     Vectors are read ahead, so the next command's may enter the MAC array while results of the one
-    before are on their way out; whoever sends commands keeps apart what one writes and another
-    reads. With fewer multipliers than lanes, a full group of a depthwise command has ``width``
-    channels, since the lanes from ``width`` on have no byte: groups are of ``min(lanes, width)``.
-    Only the low bits of a read address count, and fault is for writes; ``line`` is
-    `eightfold.isa.MIN_LINE` to ``line_depth``. What a depthwise window holds from before the first
-    vector of its pass is undefined.
+    before are on their way out; what it reads of these is kept apart by its ``distance``. With
+    fewer multipliers than lanes, a full group of a depthwise command has ``width`` channels, since
+    the lanes from ``width`` on have no byte: groups are of ``min(lanes, width)``. Only the low bits
+    of a read address count, and fault is for writes; ``line`` is `eightfold.isa.MIN_LINE` to
+    ``line_depth``. What a depthwise window holds from before the first vector of its pass is
+    undefined.
 
     Timing
     ------
@@ -70,10 +71,12 @@ class MatrixEngine(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.walk = walk = MatrixWalk(self.config)
+        m.submodules.distance = distance = MatrixDistance(self.config)
         m.submodules.operands = operands = MatrixOperands(self.config)
         m.submodules.array = array = MacArray(self.config)
         m.submodules.results = results = MatrixResults(self.config)
-        connect(m, walk.o, operands.i)
+        connect(m, walk.o, distance.i)
+        connect(m, distance.o, operands.i)
         connect(m, operands.read, flipped(self.scratch_read))
         connect(m, operands.activations, array.activations)
         connect(m, flipped(self.weights), array.weights)
@@ -85,13 +88,15 @@ class MatrixEngine(Component):
             walk.command.valid.eq(command.valid & results.available),
             walk.command.payload.eq(command.payload),
             command.ready.eq(walk.command.ready & results.available),
+            distance.distance.eq(walk.distance),
+            distance.written.eq(results.written),
             results.push.eq(command.valid & command.ready),
             *(field.eq(command.payload[name]) for name, field in self._fields(results.command)),
             self.engine.fault.eq(results.fault),
             self.engine.code.eq(ErrorCode.ADDRESS),
         ]
         self._done(m, operands.finished, results)
-        self._status(m, walk, operands, array)
+        self._status(m, walk, distance, array)
         return m
 
     def _fields(self, view: data.View) -> list[tuple[str, Value]]:
@@ -108,10 +113,10 @@ class MatrixEngine(Component):
         m.d.comb += self.engine.done.eq(waiting[0] & waiting[1])
 
     def _status(
-        self, m: Module, walk: MatrixWalk, operands: MatrixOperands, array: MacArray
+        self, m: Module, walk: MatrixWalk, distance: MatrixDistance, array: MacArray
     ) -> None:
-        """Register the reason of the last cycle."""
-        pending = Signal(range(operands.DEPTH + 4))  # vectors between the walk and the array
+        """Count the commands, and register the reason of the last cycle."""
+        pending = Signal(range(MatrixOperands.DEPTH + 4))  # vectors between the walk and the array
         commands = Signal(range(2 * MatrixResults.COMMANDS))
         m.d.sync += [
             pending.eq(
@@ -125,7 +130,8 @@ class MatrixEngine(Component):
                 - self.engine.done
             ),
         ]
-        ahead = walk.busy | (pending != 0)
+        m.d.comb += distance.alone.eq(commands <= 1)
+        ahead = (walk.busy & ~distance.waits) | (pending != 0)
         none = ~Value.cast(array.reason).any()
         m.d.sync += [
             self.status.issue.eq(array.reason.issue),

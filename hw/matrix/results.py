@@ -64,6 +64,8 @@ class MatrixResults(Component):
     complete: Annotated[Signal, Out(1)]
     """The last write of a command is transferred, or one without results has come to the
     front."""
+    written: Annotated[Signal, Out(1)]
+    """A result vector is transferred, or dropped with ``fault``."""
     fault: Annotated[Signal, Out(1)]
     """A vector of the oldest command that is not complete was dropped: it leaves the
     scratchpad."""
@@ -101,6 +103,7 @@ class MatrixResults(Component):
             self.write.payload.eq(done.write),
             ready.eq(self.write.ready | done.skip),
             items.o.ready.eq(ready),
+            self.written.eq(items.o.valid & ready & (done.fault | ~done.skip)),
             self.fault.eq(items.o.valid & done.fault),
             self.complete.eq(items.o.valid & ready & done.last),
         ]

@@ -29,6 +29,9 @@ VECTORS = {
 }
 """What the loops x, y keep."""
 
+DISTANCE = hdl(dict(MATRIX.layout)["distance"].shape)
+"""What vectors keep from results of the commands before."""
+
 
 def control_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return all of an activation but its bytes."""
@@ -79,6 +82,8 @@ class MatrixWalk(Component):
     """The vectors, in their order."""
     busy: Annotated[Signal, Out(1)]
     """There is a command whose last vector is not gone."""
+    distance: Annotated[Signal, Out(DISTANCE)]
+    """Of that command."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
@@ -90,7 +95,11 @@ class MatrixWalk(Component):
         fresh = Signal()
         m.submodules.passes = passes = Loops(4, PASSES)
         m.submodules.vectors = vectors = Loops(2, VECTORS)
-        m.d.comb += [self.command.ready.eq(~self.busy), passes.i.valid.eq(fresh)]
+        m.d.comb += [
+            self.command.ready.eq(~self.busy),
+            self.distance.eq(command.distance),
+            passes.i.valid.eq(fresh),
+        ]
         with m.If(passes.i.ready):
             m.d.sync += fresh.eq(0)
         with m.If(self.command.valid & self.command.ready):

@@ -17,6 +17,8 @@ from eightfold.hw.array.mac_array import latency
 from eightfold.hw.matrix.engine import STATUS_LAYOUT
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.ports import scratchpad_write_layout
+from eightfold.isa import Matrix
+from eightfold.isa.distances import distances
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import (
@@ -270,6 +272,41 @@ async def one_vector_per_cycle(dut: Any, kind: str) -> None:
     drain = latency(config) + Scratchpad.READ_LATENCY + 8
     assert bench.done[-1] - bench.reads[-1] <= drain
     report({kind: bench.done[-1] - bench.reads[0] + 1, f"{kind} status": bench.statuses})
+
+
+@cocotb.test()
+async def vectors_keep_their_distance_from_results(dut: Any) -> None:
+    """Commands that read results of those before get them; from too near they do not."""
+    config = configuration()
+    generator = rng(53)
+    bench = EngineBench(dut, config)
+    random = MatrixRandom(config, generator)
+    await bench.start()
+    lanes = config.lanes
+    count = min(100, config.scratchpad // (4 * lanes))
+    layer = {"x": count, "columns": count * lanes, "rows": 1, "target_x": lanes}
+    layer |= {"last_lanes": lanes, "x_step": lanes}
+    half = config.scratchpad // 2
+    for case in ("forwards", "backwards", "strided"):
+        bench.fill(generator)
+        fields = [layer | {"target": half}, layer | {"base": half, "target": half // 2}]
+        if case == "backwards":
+            fields[1] |= {"column0": (count - 1) * lanes, "x_step": -lanes}
+        if case == "strided":
+            fields[0] |= {"x": 2 * count, "x_step": 0, "fire_x_step": 2}
+        jobs = [random.job(each) for each in fields]
+        far = distances(config, [Matrix(**job.fields) for job in jobs])[1]
+        assert far == {"forwards": count, "backwards": 1, "strided": count}[case]
+        jobs[1] = random.job(fields[1] | {"distance": far})
+        await bench.run(jobs)
+        report({f"{case}, from done to done": bench.done[-1] - bench.done[-2]})
+    bench.fill(generator)
+    jobs[1] = random.job(jobs[1].fields | {"column0": (count - 1) * lanes, "distance": 9})
+    try:
+        await bench.run(jobs)
+    except AssertionError:
+        return
+    raise AssertionError("a vector that is read too early changes nothing")
 
 
 DENSE = {

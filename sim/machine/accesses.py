@@ -206,10 +206,8 @@ def firing(f: Fields) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _matrix(config: AcceleratorConfig, f: Fields) -> Accesses:
     scratchpad = isa.Space.SCRATCHPAD
     groups = f["groups"]
-    reads, writes = [], []
+    reads = []
     rows, columns = _matrix_rows(f), _matrix_columns(config, f)
-    oy, ox = (len(fired) for fired in firing(f))
-    results = f["target"] + nested((oy, f["target_y"]), (ox, f["target_x"]))
     full = group_lanes(config, bool(f["depthwise"]))
     for first, count, lanes in ((0, groups - 1, full), (groups - 1, 1, f["last_lanes"])):
         if not count:
@@ -220,10 +218,35 @@ def _matrix(config: AcceleratorConfig, f: Fields) -> Accesses:
         inside = runs(columns, used)
         inside = inside[(inside >= 0) & (inside < f["columns"])]
         reads.append(_sums(starts, inside))
-        if f["last"]:
-            targets = (steps[:, None] * f["target_group"] + results).ravel()
-            writes.append(runs(targets, lanes))
+    writes = [runs(starts, lanes) for starts, lanes in result_offsets(config, f)]
     return Accesses({scratchpad: _union(reads)}, {scratchpad: _union(writes)})
+
+
+def result_offsets(config: AcceleratorConfig, f: Fields) -> Iterator[tuple[NDArray[np.int64], int]]:
+    """Yield where the results of a MATRIX start, in their order, and how many bytes each has."""
+    oy, ox = (len(fired) for fired in firing(f))
+    groups = f["groups"]
+    full = group_lanes(config, bool(f["depthwise"]))
+    for first, count, lanes in ((0, groups - 1, full), (groups - 1, 1, f["last_lanes"])):
+        if count and f["last"]:
+            base = f["target"] + first * f["target_group"]
+            loops = (count, f["target_group"]), (oy, f["target_y"]), (ox, f["target_x"])
+            yield base + nested(*loops), lanes
+
+
+def vector_offsets(config: AcceleratorConfig, f: Fields) -> Iterator[NDArray[np.int64]]:
+    """Yield the bytes that each vector of a MATRIX reads, in their order, the lead's too."""
+    lanes = group_lanes(config, bool(f["depthwise"]))
+    for group, ky, kx, kc in np.ndindex(f["groups"], f["ky"], f["kx"], f["kc"]):
+        final = group == f["groups"] - 1
+        used = (f["last_lanes"] if final else lanes) if f["depthwise"] else config.width
+        yield from [np.zeros(0, np.int64)] * f["lead"]
+        for y, x in np.ndindex(f["y"], f["x"]):
+            row = f["base"] + group * f["group_step"] + ky * f["ky_step"] + y * f["y_step"]
+            number = f["row0"] + ky * f["ky_rows"] + y * f["y_rows"]
+            column = f["column0"] + kx * f["kx_step"] + kc * config.width + x * f["x_step"]
+            stop = min(column + used, f["columns"]) if 0 <= number < f["rows"] else 0
+            yield row + np.arange(max(column, 0), max(stop, column, 0))
 
 
 def _matrix_rows(f: Fields) -> NDArray[np.int64]:

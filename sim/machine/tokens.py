@@ -7,7 +7,7 @@ import sys
 from collections import defaultdict, deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,20 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.isa.decode import Decoded, read_stream
 from eightfold.isa.listing import line
-from eightfold.sim.machine.accesses import Accesses, accesses, overwritten
+from eightfold.sim.machine.accesses import (
+    Accesses,
+    accesses,
+    overwritten,
+    result_offsets,
+    vector_offsets,
+)
 from eightfold.target.config import AcceleratorConfig
 
 _Set = tuple[str, isa.Space, NDArray[np.int64]]
 """Reads or writes, where, and which bytes: at least one, sorted."""
+
+NONE = np.zeros(0, np.int64)
+"""No bytes."""
 
 _Pair = tuple[isa.Engine, isa.Engine]
 """The giver of a token and its taker."""
@@ -32,7 +41,8 @@ def check_tokens(config: AcceleratorConfig, words: NDArray[np.uint32]) -> None:
     last one is complete. Two commands that touch a common byte of scratchpad, arena or tables, at
     least one of them writing, must be ordered by tokens, directly or through others: the first one
     in the stream is complete before the second one starts. This holds for two commands of one
-    engine too. Model region, weights and parameters are constants.
+    engine too, but for two of the matrix engine: its reads are in order, and so are its writes, and
+    ``distance`` keeps vectors from results. Model region, weights and parameters are constants.
 
     Memory and time grow with the bytes touched.
 
@@ -108,6 +118,7 @@ class _Conflicts:
             for command, bytes_ in zip(self.commands, touched, strict=True)
         ]
         self.queues: dict[isa.Engine, list[Decoded]] = {engine: [] for engine in isa.Engine}
+        self.results = _Results(config)
         ends: dict[isa.Space, int] = defaultdict(int)
         for _, space, offsets in chain.from_iterable(self.sets):
             ends[space] = max(ends[space], int(offsets[-1]) + 1)
@@ -128,6 +139,10 @@ class _Conflicts:
             for verb, space, offsets in sets:
                 for before in ("writes",) if verb == "reads" else ("writes", "reads"):
                     self._check_behind(before, verb, space, offsets, command, done)
+            if command.opcode == isa.Opcode.MATRIX:
+                reads = {verb: offsets for verb, _, offsets in sets}.get("reads", NONE)
+                complete = int(done[command.number][isa.Engine.MATRIX.value])
+                self.results.check(command, reads, complete)
             engine = isa.ENGINES[command.opcode]
             self.queues[engine].append(command)
             for verb, space, offsets in sets:
@@ -143,6 +158,8 @@ class _Conflicts:
         done: dict[int, NDArray[np.int64]],
     ) -> None:
         for engine in isa.Engine:
+            if engine is isa.ENGINES[command.opcode] is isa.Engine.MATRIX:
+                continue
             last = self.last[before, space][engine.value, offsets]
             number = int(last.max())
             if number > done[command.number][engine.value]:
@@ -151,6 +168,47 @@ class _Conflicts:
                     f"{before}: {line(self.queues[engine][number - 1])}\n"
                     f"{verb}: {line(command)}"
                 )
+
+
+class _Results:
+    """Result vectors of MATRIX commands, numbered from 1, and which of them wrote each byte last.
+
+    A vector that reads a result must not be read while that one is not written. Before it are v
+    vectors of its command, and as long as result r is not written, neither are those behind it.
+    """
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        self.writers = np.zeros(config.scratchpad, np.int64)
+        self.ends = [0]  # results of the first commands
+
+    def check(self, command: Decoded, reads: NDArray[np.int64], complete: int) -> None:
+        """Raise if a vector may be read too early, ``complete`` commands being complete before.
+
+        ``reads`` are the bytes of all vectors. Then take up what the command itself writes.
+        """
+        distance = command.fields["distance"]
+        vectors = vector_offsets(self.config, command.fields)
+        if self.writers[reads].max(initial=0) <= self.ends[complete]:
+            vectors = iter(())
+        for number, offsets in enumerate(islice(vectors, distance or None)):
+            writers = self.writers[offsets]
+            last = int(writers.max(initial=0))
+            far = number + 1 + self.ends[-1] - last
+            if last > self.ends[complete] and not 0 < distance <= far:
+                raise OrderError(
+                    f"not ordered by tokens or distance: vector {number} reads SCRATCHPAD "
+                    f"{_extent(offsets[writers == last])}, a result before {far - number - 1} more:"
+                    f"\n{line(command)}"
+                )
+        count = self.ends[-1]
+        for starts, lanes in result_offsets(self.config, command.fields):
+            numbers = count + 1 + np.arange(len(starts))
+            for lane in range(lanes):
+                written = self.writers[starts + lane]
+                self.writers[starts + lane] = np.maximum(written, numbers)
+            count += len(starts)
+        self.ends.append(count)
 
 
 def _sets(touched: Accesses) -> list[_Set]:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.isa.decode import Decoded, command_places
+from eightfold.isa.distances import distances
 from eightfold.sim.machine.accesses import Accesses, accesses
 from eightfold.sim.stimuli.commands import begin_command, end_command
 from eightfold.target.config import AcceleratorConfig
@@ -41,18 +42,30 @@ def stream(
     """Return the words of BEGIN, of each item with the tokens that it needs, and of END.
 
     A command waits for the last one before it, of each engine, that touches a byte which it touches
-    too, one of them writing; now and then for a later one, which is as right.
+    too, one of them writing; now and then for a later one, which is as right. In half of the
+    streams those of the matrix engine wait for each other by `distance` instead.
     """
-    tokens = _tokens(config, items, rng)
+    apart = [0] * len(items)
+    if rng.random() < 0.5:
+        apart = distances(config, [_instruction(item) for item in items])
+    tokens = _tokens(config, items, rng, any(apart))
     words = [begin_command(config).words]
     for index, (item, bits) in enumerate(zip(items, tokens, strict=True), start=1):
         header = {"index": index, "wait": bits.wait, "signal": bits.signal}
-        words.append(isa.COMMANDS[item.opcode].encode(**header, **item.fields))
+        fields = dict(item.fields) | ({"distance": apart[index - 1]} if apart[index - 1] else {})
+        words.append(isa.COMMANDS[item.opcode].encode(**header, **fields))
     return [*words, end_command(len(words)).words]
 
 
+def _instruction(item: Item) -> isa.Instruction | None:
+    """Return a MATRIX as the compiler has it."""
+    if item.opcode != isa.Opcode.MATRIX:
+        return None
+    return isa.Matrix(**item.decoded().fields)
+
+
 def _tokens(
-    config: AcceleratorConfig, items: Sequence[Item], rng: np.random.Generator
+    config: AcceleratorConfig, items: Sequence[Item], rng: np.random.Generator, apart: bool
 ) -> list[_Tokens]:
     tokens = [_Tokens() for _ in items]
     touched: list[Accesses] = []
@@ -63,6 +76,8 @@ def _tokens(
             continue
         engine = isa.ENGINES[item.opcode]
         for other in isa.Engine:
+            if apart and other is engine is isa.Engine.MATRIX:
+                continue
             theirs = [n for n in range(number) if isa.ENGINES.get(items[n].opcode) == other]
             since = [n for n in theirs if n > taken.get((other, engine), -1)]
             needed = [n for n in since if _conflict(touched[n], touched[number])]

@@ -36,8 +36,7 @@ class Decision:
     """The cascades of a stream; its cycles by the estimate, and ``alone`` without any.
 
     Both with the ``memory`` that it was planned for, which may be another one than that of the run:
-    the plan is the best of several. Both before commands are cut in pieces that overlap
-    (`eightfold.compiler.overlap`). Not ``estimated``: by the search's own costs, of the steps from
+    the plan is the best of several. Not ``estimated``: by the search's own costs, of the steps from
     the first to the last that touch tensors outside of the scratchpad.
     """
 

@@ -106,7 +106,7 @@ WORDS = stream(CONFIG, [move(run=1)])
     [
         (spoiled(0, 5), ErrorCode.VERSION, 0, "not BEGIN"),
         (spoiled(0, 0), ErrorCode.VERSION, 0, "not BEGIN"),
-        (spoiled(1, 1), ErrorCode.VERSION, 0, "version 0x1 is not 0x2"),
+        (spoiled(1, 1), ErrorCode.VERSION, 0, f"version 0x1 is not {isa.VERSION:#x}"),
         (spoiled(2, 0), ErrorCode.VERSION, 0, "configuration 0x0"),
         (spoiled(3, 0), ErrorCode.VERSION, 0, "memories 0x0"),
         (spoiled(0, 1 << 16 | 1), ErrorCode.ILLEGAL_COMMAND, 0, "index 1"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from eightfold.hw.array.mac_array import latency
 from eightfold.hw.matrix.engine import MatrixEngine
 from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
@@ -51,6 +52,17 @@ def run(config, simulator, seed, rounds, engine=MatrixEngine, testcase=None):
 @pytest.mark.usual
 def test_commands_leave_what_the_model_does(simulator, lanes, width, seed, rounds):
     run(small_memories(lanes, width), simulator, seed, rounds)
+
+
+@pytest.mark.usual
+def test_vectors_keep_their_distance_from_results():
+    config = small_memories(8, 8).replace(output_depth=64)
+    report = run(
+        config, "verilator", 0, rounds=0, testcase="vectors_keep_their_distance_from_results"
+    ).report
+    # Read backwards, the first of 100 vectors waits for the last result, `eightfold.estimate`.
+    assert report["backwards, from done to done"] == 100 + 14 + latency(config)
+    assert report["forwards, from done to done"] <= 104
 
 
 # Whole networks take the cycles of the estimate, which counts on this pace.

@@ -1,6 +1,7 @@
 """Tokens must order every two commands that conflict, and no command may wait for ever."""
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -8,9 +9,11 @@ import pytest
 from eightfold import isa
 from eightfold.isa import Space
 from eightfold.isa.decode import decode
+from eightfold.isa.distances import FURTHEST, distances
 from eightfold.sim.machine.accesses import accesses
 from eightfold.sim.machine.machine import check_tokens
 from eightfold.sim.machine.tokens import OrderError
+from eightfold.sim.stimuli.matrix import MatrixRandom
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
 
@@ -39,6 +42,13 @@ def dense(wait: str = "", signal: str = "", **fields: int) -> list[Item]:
     """Return a MATRIX that reads 4 bytes at `base` and writes 4 bytes at `target`, and its food."""
     usual = {"last_lanes": 4, "columns": 4}
     return [weights(1), parameters(1), matrix(wait, signal, **usual | fields)]
+
+
+def food(fields: dict[str, int]) -> list[Item]:
+    """Return a MATRIX behind what it takes."""
+    passes = fields["groups"] * fields["ky"] * fields["kx"] * fields["kc"]
+    banks = [parameters(fields["groups"])] if fields["last"] else []
+    return [weights(passes), *banks, matrix("", "", **fields)]
 
 
 ORDERED: dict[str, list[Item]] = {
@@ -248,6 +258,33 @@ def test_a_command_that_overwrites_what_it_still_reads_is_refused(case: str) -> 
 def test_a_matrix_that_writes_its_operands_is_refused() -> None:
     with pytest.raises(OrderError, match="overwrites SCRATCHPAD bytes 3..3"):
         check_tokens(CONFIG, stream(CONFIG, dense(target=3)))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_longest_distance_is_accepted_and_no_longer_one(seed: int) -> None:
+    """That of the compiler, by spans of bytes, against that of the machine, byte by byte."""
+    rng = np.random.default_rng(seed)
+    small = CONFIG.replace(line_depth=64)
+    fields = [dict(job.fields) for job in MatrixRandom(small, rng).jobs(2)]
+    for number, (before, own) in enumerate(
+        pairwise(fields), 1
+    ):  # some of what the one before writes, in any order
+        own["base"] = before["target"] - int(rng.integers(-40, 40)) - own["row0"] * own["y_step"]
+        own["target"] += 8192 * number
+        if rng.random() < 0.5:
+            own["column0"], own["x_step"] = own["columns"] - 1, -own["x_step"]
+    config = small.replace(scratchpad=65536)
+    found = distances(config, [isa.Matrix(**each) for each in fields])
+
+    def check(apart: list[int]) -> None:
+        apart_fields = (each | {"distance": n} for each, n in zip(fields, apart, strict=True))
+        check_tokens(config, stream(config, [item for each in apart_fields for item in food(each)]))
+
+    check(found)
+    for number, each in enumerate(found):
+        for wrong in (0, each + 1) if 0 < each < FURTHEST else ():
+            with pytest.raises(OrderError, match="by tokens or distance: vector"):
+                check([*found[:number], wrong, *found[number + 1 :]])
 
 
 @pytest.mark.parametrize("seed", range(30))

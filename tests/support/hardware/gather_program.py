@@ -27,7 +27,7 @@ class GatherProgram:
 
     def words(self) -> NDArray[np.uint32]:
         """Return the stream."""
-        return encode(self.emitter.issued)
+        return encode(self.emitter.config, self.emitter.issued)
 
     def take(
         self,
