@@ -1,16 +1,25 @@
 """``eightfold import``: quantized networks of other tools, as files that the accelerator runs."""
 
+import json
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import read_arrays, write_file
 from eightfold.common.program import complain
 from eightfold.common.terminal import terminal_progress
+
+if TYPE_CHECKING:  # the compiler and golden load only when needed
+    from eightfold.importer.compare import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +29,8 @@ class Request:
     source: Path
     output: Path
     samples: Mapping[str, NDArray] | None
+    count: int
+    json_file: Path | None
 
 
 def _tflite(request: Request) -> int:
@@ -32,15 +43,44 @@ def _tflite(request: Request) -> int:
     try:
         with terminal_progress(f"importing {request.source.name}"):
             imported = import_model(request.source, request.samples)
+            comparison = imported.compared(request.count)
     except Refused as refused:
         for line in refused.faults:
             complain(f"eightfold: {request.source}: {line}")
         return 2
     write_file(request.output, imported.model)
-    for line in imported.lines():
-        click.echo(line)
-    click.echo(request.output)
-    return 0
+    if request.json_file:
+        text = json.dumps({"model": str(request.output), **comparison.as_json()}, indent=1) + "\n"
+        if str(request.json_file) == "-":
+            click.echo(text, nl=False)
+        else:
+            write_file(request.json_file, text)
+    if str(request.json_file) != "-":
+        _print(comparison, str(request.output))
+    return 0 if comparison.explained else 1
+
+
+def _print(comparison: "Comparison", title: str) -> None:
+    """Print a row for each tensor, how often classes agree, and the verdict."""
+    console = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
+    table = Table(title=escape(f"{title} beside {comparison.runtime}"))
+    for name in ("tensor", "operator", "range"):
+        table.add_column(name, overflow="fold")
+    for name in ("elements", "differ", "by", "bound", "alone differ", "by", "bound"):
+        table.add_column(name, justify="right")
+    table.add_column("why, operators alone")
+    for each in comparison.tensors:
+        numbers = (each.elements, each.different, each.largest, each.bound)
+        alone = (each.own_different, each.own_largest, each.own_bound)
+        causes = ", ".join(f"{name} {count:,}" for name, count in each.causes.most_common())
+        words = (each.name, each.operator, each.range)
+        table.add_row(
+            *map(escape, words), *(f"{number:,}" for number in (*numbers, *alone)), causes
+        )
+    console.print(table)
+    for name, same in comparison.classes.items():
+        click.echo(f"{name}: the same class in {same} of {comparison.samples} samples")
+    click.echo(f"{title}: {comparison.verdict()}")
 
 
 SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite}
@@ -65,20 +105,48 @@ SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite}
     help="In whose terms the int8 network is.",
 )
 @click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write how tensors compare with the source's runtime as JSON; - for standard output.",
+)
+@click.option(
+    "--count",
+    type=click.IntRange(1, 100_000),
+    default=8,
+    show_default=True,
+    help="Without --samples: how many to draw for the comparison.",
+)
+@click.option(
     "--samples",
     type=click.Path(path_type=Path),
     metavar="IN.npz",
     help="Inputs by name, each with a further first axis: values without a quantization of their "
-    "own get the range that they have over these.",
+    "own get the range that they have over these, and every tensor is compared for them.",
 )
-def import_command(source: Path, output: Path, spec: str, samples: Path | None) -> None:
+def import_command(
+    source: Path,
+    output: Path,
+    spec: str,
+    json_file: Path | None,
+    count: int,
+    samples: Path | None,
+) -> None:
     """Make of a quantized MODEL of another tool an int8 network that the accelerator runs.
 
     MODEL.xml is an OpenVINO IR with FakeQuantize, as NNCF writes it. What has no exact int8 form is
-    refused, all of it, layer by layer.
+    refused, all of it, layer by layer. Every int8 tensor is compared with the source's own runtime;
+    exit status 1 if a difference has no cause, or is beyond its bound.
     """
-    arrays = _read_samples(samples) if samples else None
-    raise SystemExit(SPECS[spec](Request(source=source, output=output, samples=arrays)))
+    request = Request(
+        source=source,
+        output=output,
+        samples=_read_samples(samples) if samples else None,
+        count=count,
+        json_file=json_file,
+    )
+    raise SystemExit(SPECS[spec](request))
 
 
 def _read_samples(path: Path) -> Mapping[str, NDArray]:

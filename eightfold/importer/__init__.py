@@ -4,7 +4,6 @@ A front end for each kind of file makes a `network.Network` of it, `ranges` give
 codes, `lower` writes the ``.tflite`` file. docs/fakequantize.md goes the whole way.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +12,9 @@ from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
 from eightfold.importer import openvino_ir
+from eightfold.importer.compare import Comparison, compare, drawn
 from eightfold.importer.lower import Lowering
-from eightfold.importer.network import ORIGINS, Network, Refused, refusals
+from eightfold.importer.network import Network, Refused, refusals
 from eightfold.importer.ranges import absorb, assign
 
 __all__ = ["FRONT_ENDS", "Imported", "Refused", "import_model"]
@@ -31,16 +31,16 @@ class Imported:
     model: bytes
     network: Network
     lowering: Lowering
+    samples: Mapping[str, NDArray] | None
 
-    def lines(self) -> list[str]:
-        """Return in words what values there are, and where their ranges come from."""
-        counts = Counter(
-            self.lowering.ranges.codes[step.tensor].origin for step in self.lowering.steps
-        )
-        return [
-            f"{len(self.lowering.steps)} values from {len(self.network.layers)} layers; ranges:",
-            *(f"  {counts[origin]} {ORIGINS[origin]}" for origin in ORIGINS if counts[origin]),
-        ]
+    def compared(self, count: int = 8) -> Comparison:
+        """Return how every tensor compares with the source's runtime over the samples.
+
+        Without samples over ``count`` drawn ones, uniform over the ranges of the inputs.
+        """
+        codes = self.lowering.ranges.codes
+        samples = self.samples or drawn(self.network, codes, count)
+        return compare(self.model, self.lowering, samples)
 
 
 def import_model(source: Path, samples: Mapping[str, NDArray] | None = None) -> Imported:
@@ -73,4 +73,4 @@ def import_model(source: Path, samples: Mapping[str, NDArray] | None = None) -> 
     model = lowering.lower()
     if faults := list(refusals(network.layers)):
         raise Refused(str(source), faults)
-    return Imported(source, model, network, lowering)
+    return Imported(source, model, network, lowering, samples)

@@ -17,8 +17,6 @@ TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 
 _MOVES = frozenset({"RESHAPE", "TRANSPOSE"})
 
-INT32 = np.iinfo(np.int32)
-
 
 @dataclass(frozen=True, eq=False)
 class Place:
@@ -272,14 +270,18 @@ def weights_of(network: Network, layer: Layer, channel: int) -> tuple[NDArray[np
     return constant.codes.astype(np.int8), scales[:, 0]
 
 
-def _bias(low: Lowering, layer: Layer, scales: NDArray[np.float32]) -> int:
-    """Add the int32 bias: ``rint(bias / (s_in * s_w))``."""
-    real = low.codes(layer.inputs[0]).quantization.scale[0] * scales
-    bias = np.zeros(len(scales)) if layer.bias is None else layer.bias
-    found = np.rint(bias / real.astype(np.float64))
-    if np.any(found < INT32.min) or np.any(found > INT32.max):
+def bias_codes(bias: NDArray[np.float64] | None, real: NDArray[np.float32]) -> NDArray[np.int32]:
+    """Return the int32 bias, ``rint(bias / real)``, ``real`` being s_in * s_w of each channel."""
+    found = np.zeros(len(real)) if bias is None else np.rint(bias / real.astype(np.float64))
+    if np.any(np.abs(found) > np.iinfo(np.int32).max):
         raise Refusal("its bias leaves int32 at the scale of its products")
-    return low.builder.constant(found.astype(np.int32), scale=real, name=f"{layer.output}/bias")
+    return found.astype(np.int32)
+
+
+def _bias(low: Lowering, layer: Layer, scales: NDArray[np.float32]) -> int:
+    real = low.codes(layer.inputs[0]).quantization.scale[0] * scales
+    codes = bias_codes(layer.bias, real)
+    return low.builder.constant(codes, scale=real, name=f"{layer.output}/bias")
 
 
 def _conv(low: Lowering, layer: Layer) -> Place:

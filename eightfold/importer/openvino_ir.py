@@ -68,6 +68,7 @@ class _Reader:
             evaluate=self._evaluate,
         )
         self.ports: dict[str, Any] = {}
+        self.compiled: dict[tuple[str, ...], Any] = {}
 
     def read(self) -> Network:
         for node in self.model.get_ordered_ops():
@@ -138,9 +139,11 @@ class _Reader:
     def _evaluate(
         self, inputs: Mapping[str, NDArray[Any]], names: Sequence[str]
     ) -> dict[str, NDArray[np.float32]]:
-        results = [self.openvino.opset13.result(self.ports[name]) for name in names]
-        shown = self.openvino.Model(results, self.model.get_parameters(), "values")
-        compiled = self.core.compile_model(shown, "CPU", REFERENCE)
+        if (compiled := self.compiled.get(tuple(names))) is None:
+            results = [self.openvino.opset13.result(self.ports[name]) for name in names]
+            shown = self.openvino.Model(results, self.model.get_parameters(), "values")
+            compiled = self.core.compile_model(shown, "CPU", REFERENCE)
+            self.compiled[tuple(names)] = compiled
         values = compiled([inputs[_value(port)] for port in self.model.inputs])
         return {name: np.array(values[number]) for number, name in enumerate(names)}
 

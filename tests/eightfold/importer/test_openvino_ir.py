@@ -1,5 +1,6 @@
 """Networks of OpenVINO's operations with FakeQuantize, written here, as int8 files."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from eightfold.cli.main import commands
-from eightfold.importer import Refused, import_model
+from eightfold.importer import Refused, import_model, lower
 from eightfold.operators import check_model, load_int8, run_graph
 
 openvino = pytest.importorskip("openvino")
@@ -68,6 +69,27 @@ def test_a_convolution_is_that_of_openvino(tmp_path: Path) -> None:
     (name,) = imported.network.outputs
     wanted = imported.network.evaluate({"x": real}, [name])[name].transpose(0, 2, 3, 1)
     np.testing.assert_array_equal(got, np.rint(wanted / 0.02 - 128))
+    found = imported.compared(count=20)
+    assert found.explained
+    assert [(each.operator, each.own_bound) for each in found.tensors] == [
+        ("input", 1),
+        ("CONV_2D", 1),
+    ]
+
+
+def test_a_wrong_bias_has_no_explanation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(tmp_path, (1, 3, 8, 10), convolution(np.random.default_rng(1)))
+    right = lower.bias_codes
+    monkeypatch.setattr(lower, "bias_codes", lambda *given: right(*given) + 200)
+    output = tmp_path / "network.tflite"
+    report = tmp_path / "report.json"
+    arguments = ["import", str(path), "-o", str(output), "--json", str(report)]
+    result = CliRunner().invoke(commands, arguments)
+    assert result.exit_code == 1
+    assert "not explained: Relu" in result.output
+    (_, wrong) = json.loads(report.read_text())["tensors"]
+    assert wrong["causes"]["unexplained"] > 0
+    assert not wrong["explained"]
 
 
 def test_all_layers_without_int8_form_are_named(tmp_path: Path) -> None:
