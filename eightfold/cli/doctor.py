@@ -23,6 +23,7 @@ EXTRAS = {
     "synth": "synth",
     "prove": "campaign run proofs",
     "openvino": "import of OpenVINO IR, conform run --adapter openvino",
+    "onnx": "import of ONNX",
     "tosa": "conform run --adapter tosa",
 }
 """What the extras of a user are for; ``pyproject.toml`` has also those of a contributor."""

@@ -135,9 +135,10 @@ def import_command(
 ) -> None:
     """Make of a quantized MODEL of another tool an int8 network that the accelerator runs.
 
-    MODEL.xml is an OpenVINO IR with FakeQuantize, as NNCF writes it. What has no exact int8 form is
-    refused, all of it, layer by layer. Every int8 tensor is compared with the source's own runtime;
-    exit status 1 if a difference has no cause, or is beyond its bound.
+    MODEL.xml is an OpenVINO IR with FakeQuantize, as NNCF writes it, MODEL.onnx one with
+    QuantizeLinear and DequantizeLinear, as onnxruntime's static quantization writes it. What has no
+    exact int8 form is refused, all of it, layer by layer. Every int8 tensor is compared with the
+    source's own runtime; exit status 1 if a difference has no cause, or is beyond its bound.
     """
     request = Request(
         source=source,

@@ -11,7 +11,7 @@ from pathlib import Path
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
-from eightfold.importer import openvino_ir
+from eightfold.importer import onnx_qdq, openvino_ir
 from eightfold.importer.compare import Comparison, compare, drawn
 from eightfold.importer.lower import Lowering
 from eightfold.importer.network import Network, Refused, refusals
@@ -19,7 +19,10 @@ from eightfold.importer.ranges import absorb, assign
 
 __all__ = ["FRONT_ENDS", "Imported", "Refused", "import_model"]
 
-FRONT_ENDS: Mapping[str, Callable[[Path], Network]] = {".xml": openvino_ir.read}
+FRONT_ENDS: Mapping[str, Callable[[Path], Network]] = {
+    ".xml": openvino_ir.read,
+    ".onnx": onnx_qdq.read,
+}
 """Who reads a file, by the end of its name."""
 
 

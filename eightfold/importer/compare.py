@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.importer.lower import Lowering, Step, weights_of
+from eightfold.importer.lower import Lowering, Step, bias_codes, weights_of
 from eightfold.importer.network import Codes, Network
 from eightfold.importer.ranges import MOVES
 from eightfold.model import Graph
@@ -284,8 +284,8 @@ def _causes(graph: Graph, low: Lowering, step: Step) -> tuple[list[float], dict[
 
     A tie is anything within `TIE` of one: sides differ by rounding, half away from zero or to even.
     A sum of n products in float32 is off by up to (n + 2) 2^-24 of their magnitudes. A bias in
-    int32 is off by half of ``s_in * s_w``. The requantizer's first rounding, of the two, moves a
-    result by up to 1/4. A kernel of its own is held against the exact function for all codes.
+    int32 is off by up to half of ``s_in * s_w``. The first of the requantizer's two roundings moves
+    a result by up to 1/4. A kernel of its own is held against the exact function for all codes.
     """
     layer, kind = step.layer, step.layer.kind
     result = low.ranges.codes[step.tensor]
@@ -297,10 +297,12 @@ def _causes(graph: Graph, low: Lowering, step: Step) -> tuple[list[float], dict[
         by_channel = np.abs(np.moveaxis(weights, 0 if kind == "conv" else -1, 0).astype(np.int64))
         worth = by_channel.reshape(len(scales), -1).sum(1) * scales.astype(np.float64)
         taps = weights.size // len(scales)
-        bias = 0.0 if layer.bias is None else np.abs(layer.bias)
-        magnitudes = (worth * max(np.abs(operands[0].ends)) + bias).max()
+        bias = np.zeros(len(scales)) if layer.bias is None else layer.bias
+        magnitudes = (worth * max(np.abs(operands[0].ends)) + np.abs(bias)).max()
+        real = np.float32(operands[0].scale) * scales
+        rounded = bias_codes(bias, real) * real.astype(np.float64)
         sizes["float accumulation"] = (taps + 2) * 2.0**-24 * magnitudes / result.scale
-        sizes["an int32 bias"] = 0.5 * gains[0] * float(scales.max())
+        sizes["an int32 bias"] = float(np.abs(rounded - bias).max()) / result.scale
         gains = [float(worth.max()) * gains[0]]
     elif kind == "mul":
         magnitudes = [

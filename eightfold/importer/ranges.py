@@ -160,7 +160,7 @@ def _placed(
     """Give a layer's result codes; return it between the layers that requantize for its sake."""
     codes, tensor = ranges.codes, layer.output
     operands = [ranges.tensor_of[name] for name in network.computed(layer)]
-    known = all(name in codes for name in operands)
+    known = bool(operands) and all(name in codes for name in operands)
     if fixed := _fixed(network, tensor):
         codes[tensor] = fixed
     elif tensor not in codes and layer.kind in _KEEP_RANGE and known:

@@ -1,0 +1,316 @@
+"""ONNX with QuantizeLinear and DequantizeLinear, as onnxruntime's static quantization writes it.
+
+The file is read, its shapes are inferred and constants are folded by `onnx`; values are computed by
+onnxruntime, without its optimizations: float32 between a rounding to nearest, ties to even.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.common.errors import InputError
+from eightfold.common.extras import needs_extra
+from eightfold.golden.quantization import Quantization
+from eightfold.importer.network import Codes, Constant, Layer, Network, Refusal
+
+LOWEST_OPSET = 13
+"""Of ONNX: the first with a scale for each channel, and with SoftMax along one axis."""
+
+
+@needs_extra("onnx", "an ONNX model")
+def read(path: Path) -> Network:
+    """Return the network of an ``.onnx`` file; layers without int8 form have a ``refusal``.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, its shapes are not fixed, or its opset is below `LOWEST_OPSET`.
+    """
+    import onnx
+    import onnx.reference
+    import onnxruntime
+
+    try:
+        model = onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True)
+    except Exception as error:  # a damaged file raises whatever protobuf and onnx like
+        raise InputError(f"{path}: onnx cannot read it: {error}") from None
+    opset = next((each.version for each in model.opset_import if each.domain == ""), 0)
+    if opset < LOWEST_OPSET:
+        raise InputError(
+            f"{path}: opset {opset}; from {LOWEST_OPSET} on it is taken, see onnx.version_converter"
+        )
+    return _Reader(path, onnx, onnxruntime, model).read()
+
+
+class _Reader:
+    """Turns the nodes of a model into layers, in their order."""
+
+    def __init__(self, path: Path, onnx: Any, runtime: Any, model: Any) -> None:
+        self.path = path
+        self.onnx = onnx
+        self.runtime = runtime
+        self.model = model
+        self.sessions: dict[tuple[str, ...], Any] = {}
+        self.quantized: dict[str, tuple[str, Codes | str]] = {}
+        graph = model.graph
+        infos = [*graph.input, *graph.value_info, *graph.output]
+        self.network = Network(
+            name=graph.name,
+            runtime="onnxruntime",
+            inputs=[],
+            outputs=[each.name for each in graph.output],
+            shapes={each.name: self._shape(each) for each in infos},
+            constants={
+                each.name: Constant(onnx.numpy_helper.to_array(each)) for each in graph.initializer
+            },
+            layers=[],
+            evaluate=self._evaluate,
+        )
+        given = [each.name for each in graph.input]
+        self.network.inputs = [name for name in given if name not in self.network.constants]
+
+    def _shape(self, info: Any) -> tuple[int, ...]:
+        sizes = info.type.tensor_type.shape.dim
+        if any(not size.HasField("dim_value") for size in sizes):
+            raise InputError(
+                f"{self.path}: the shape of {info.name} is open; fix it with "
+                "onnxruntime.tools.make_dynamic_shape_fixed"
+            )
+        return tuple(size.dim_value for size in sizes)
+
+    def read(self) -> Network:
+        for node in self.model.graph.node:
+            self._take(node)
+        return self.network
+
+    def _take(self, node: Any) -> None:
+        network, names = self.network, list(node.input)
+        attributes = {
+            each.name: self.onnx.helper.get_attribute_value(each) for each in node.attribute
+        }
+        given = [network.constants.get(name) for name in names if name]
+        if node.op_type == "DequantizeLinear" and given[0] is not None:
+            network.constants[node.output[0]] = _dequantized(network, names, attributes)
+        elif all(constant is not None for constant in given):
+            values = [constant.values for constant in given if constant is not None]
+            feeds = dict(zip(filter(None, names), values, strict=True))
+            results = self.onnx.reference.ReferenceEvaluator(node).run(None, feeds)
+            for name, result in zip(node.output, results, strict=True):
+                network.constants[name] = Constant(np.asarray(result))
+        elif node.op_type == "QuantizeLinear":
+            self.quantized[node.output[0]] = names[0], _codes(network, names)
+        else:
+            self._add(node, names, attributes)
+
+    def _add(self, node: Any, names: list[str], attributes: dict[str, Any]) -> None:
+        layer = Layer(node.name or node.output[0], node.op_type, names, node.output[0])
+        self.network.layers.append(layer)
+        try:
+            if node.op_type == "DequantizeLinear":
+                source, codes = self.quantized.get(names[0], (names[0], "it has no QuantizeLinear"))
+                layer.inputs = [source]
+                if isinstance(codes, str):
+                    raise Refusal(codes)
+                layer.kind, layer.attributes = "quantize", {"codes": codes}
+                return
+            take = _TAKEN.get(node.op_type)
+            if take is None:
+                raise Refusal(f"this type of layer is none of {', '.join(sorted(_TAKEN))}")
+            take(self.network, layer, attributes)
+        except Refusal as refusal:
+            layer.refusal = str(refusal)
+
+    def _evaluate(
+        self, inputs: Mapping[str, NDArray[Any]], names: Sequence[str]
+    ) -> dict[str, NDArray[np.float32]]:
+        if (session := self.sessions.get(tuple(names))) is None:
+            shown = self.onnx.ModelProto()
+            shown.CopyFrom(self.model)
+            del shown.graph.output[:]
+            kind = self.onnx.TensorProto.FLOAT
+            for name in (name for name in names if name not in self.network.inputs):
+                info = self.onnx.helper.make_tensor_value_info(
+                    name, kind, self.network.shapes[name]
+                )
+                shown.graph.output.append(info)
+            options = self.runtime.SessionOptions()
+            options.graph_optimization_level = self.runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+            options.intra_op_num_threads = 1
+            data = shown.SerializeToString()
+            session = self.runtime.InferenceSession(data, options, ["CPUExecutionProvider"])
+            self.sessions[tuple(names)] = session
+        found = session.run(None, dict(inputs))
+        outputs = [output.name for output in session.get_outputs()]
+        return {**inputs, **dict(zip(outputs, found, strict=True))}
+
+
+def _codes(network: Network, names: Sequence[str]) -> Codes | str:
+    """Return the int8 codes of a QuantizeLinear, of uint8 those less 128, or why there are none."""
+    scale, zero_point = (network.constants.get(name) for name in names[1:3])
+    if scale is None or zero_point is None:
+        return "its scale or zero point is computed"
+    if zero_point.codes.dtype not in (np.int8, np.uint8):
+        return f"its codes are {zero_point.codes.dtype}, not int8 or uint8"
+    if scale.codes.size != 1:
+        return f"an activation has one range, not {scale.codes.size}"
+    offset = 128 if zero_point.codes.dtype == np.uint8 else 0
+    points = np.array([int(zero_point.codes.item()) - offset])
+    return Codes(Quantization(scale.codes.astype(np.float32).reshape(1), points), "stated")
+
+
+def _dequantized(network: Network, names: Sequence[str], attributes: Mapping[str, Any]) -> Constant:
+    codes, scale, *rest = (network.constants[name].codes for name in names)
+    shape = [1] * codes.ndim
+    if scale.size != 1:
+        shape[attributes.get("axis", 1)] = scale.size
+    zero_point = rest[0].astype(np.int64).reshape(shape) if rest else 0
+    scale = np.broadcast_to(scale.astype(np.float32).reshape(shape), codes.shape)
+    return Constant(codes.astype(np.int64) - zero_point, scale)
+
+
+def _list(network: Network, name: str) -> list[Any]:
+    """Return the numbers of a constant operand."""
+    if name not in network.constants:
+        raise Refusal(f"the operand {name} is computed")
+    return network.constants[name].values.reshape(-1).tolist()
+
+
+def _window(
+    network: Network, layer: Layer, given: Mapping[str, Any], kernel: Any
+) -> dict[str, Any]:
+    """Return kernel, strides and padding of a layer that goes over an image."""
+    rank = len(kernel)
+    strides = list(given.get("strides", [1] * rank))
+    pads = list(given.get("pads", [0] * 2 * rank))
+    begin, end = pads[:rank], pads[rank:]
+    if (how := given.get("auto_pad", b"NOTSET")) in (b"SAME_UPPER", b"SAME_LOWER"):
+        sizes = network.shapes[layer.inputs[0]][2:]
+        apart = given.get("dilations", [1] * rank)
+        for axis, size in enumerate(sizes):
+            reach = (kernel[axis] - 1) * apart[axis] + 1 - strides[axis]
+            whole = max(
+                (-(-size // strides[axis]) - 1) * strides[axis] + reach + strides[axis] - size, 0
+            )
+            begin[axis] = whole // 2 if how == b"SAME_UPPER" else whole - whole // 2
+            end[axis] = whole - begin[axis]
+    return {"kernel": list(kernel), "strides": strides, "begin": begin, "end": end}
+
+
+def _take_bias(network: Network, layer: Layer) -> None:
+    """Take a third operand as the bias."""
+    if layer.inputs[2:]:
+        layer.bias = np.asarray(_list(network, layer.inputs[2]), np.float64)
+    del layer.inputs[2:]
+
+
+def _conv(network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
+    weights = network.constants.get(layer.inputs[1])
+    if weights is None:
+        raise Refusal("its weights are computed")
+    kernel = weights.codes.shape[2:]
+    layer.kind = "conv"
+    layer.attributes = _window(network, layer, given, kernel)
+    layer.attributes |= {
+        "dilations": list(given.get("dilations", [1] * len(kernel))),
+        "groups": given.get("group", 1),
+    }
+    _take_bias(network, layer)
+
+
+def _matmul(network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
+    if layer.inputs[1] not in network.constants:
+        raise Refusal("both operands are computed")
+    if given.get("transA") or {given.get("alpha", 1.0), given.get("beta", 1.0)} != {1.0}:
+        raise Refusal("it transposes its operand, or has a factor")
+    if given.get("transB"):
+        name = f"{layer.inputs[1]}/transposed"
+        network.constants[name] = network.constants[layer.inputs[1]].moved(np.transpose)
+        layer.inputs[1] = name
+    layer.kind = "matmul"
+    _take_bias(network, layer)
+
+
+def _pool(kind: str, network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
+    if {*given.get("dilations", [1])} != {1}:
+        raise Refusal("its window is dilated")
+    layer.kind = kind
+    layer.attributes = _window(network, layer, given, given["kernel_shape"])
+    layer.attributes["exclude_pad"] = not given.get("count_include_pad")
+
+
+def _mean(network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
+    rank = len(network.shapes[layer.inputs[0]])
+    whole = layer.kind == "GlobalAveragePool"
+    axes = range(2, rank) if whole else given.get("axes") or _list(network, layer.inputs[-1])
+    keep = whole or bool(given.get("keepdims", 1))
+    layer.attributes = {"axes": sorted(axis % rank for axis in axes), "keep": keep}
+    layer.kind, layer.inputs = "mean", layer.inputs[:1]
+
+
+def _pad(network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
+    if given.get("mode", b"constant") != b"constant" or layer.inputs[3:]:
+        raise Refusal("it repeats or mirrors, or pads some axes; constants on all are taken")
+    pads = _list(network, layer.inputs[1])
+    value = _list(network, layer.inputs[2])[0] if any(layer.inputs[2:]) else 0.0
+    half = len(pads) // 2
+    layer.kind, layer.inputs = "pad", layer.inputs[:1]
+    layer.attributes = {"begin": pads[:half], "end": pads[half:], "value": value}
+
+
+def _clip(network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
+    low, high = (
+        _list(network, name)[0] if name else end
+        for name, end in zip([*layer.inputs[1:], "", ""], (-np.inf, np.inf), strict=False)
+    )
+    layer.kind, layer.inputs = "clamp", layer.inputs[:1]
+    layer.attributes = {"low": low, "high": high}
+
+
+def _axis(
+    kind: str, default: int, network: Network, layer: Layer, given: Mapping[str, Any]
+) -> None:
+    rank = len(network.shapes[layer.output])
+    layer.kind, layer.attributes = kind, {"axis": given.get("axis", default) % rank}
+
+
+def _transpose(network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
+    rank = len(network.shapes[layer.output])
+    layer.kind = "transpose"
+    layer.attributes = {"order": list(given.get("perm", range(rank)[::-1]))}
+
+
+def _plain(
+    kind: str, operands: int, network: Network, layer: Layer, given: Mapping[str, Any]
+) -> None:
+    layer.kind, layer.inputs = kind, layer.inputs[:operands]
+
+
+_TAKEN: dict[str, Callable[[Network, Layer, Mapping[str, Any]], None]] = {
+    "Conv": _conv,
+    "Gemm": _matmul,
+    "MatMul": _matmul,
+    "Add": partial(_plain, "add", 2),
+    "Sub": partial(_plain, "sub", 2),
+    "Mul": partial(_plain, "mul", 2),
+    "MaxPool": partial(_pool, "max_pool"),
+    "AveragePool": partial(_pool, "avg_pool"),
+    "GlobalAveragePool": _mean,
+    "ReduceMean": _mean,
+    "Concat": partial(_axis, "concat", 0),
+    "Sigmoid": partial(_plain, "sigmoid", 1),
+    "Tanh": partial(_plain, "tanh", 1),
+    "Softmax": partial(_axis, "softmax", -1),
+    "Relu": partial(_plain, "relu", 1),
+    "Clip": _clip,
+    "Flatten": partial(_plain, "reshape", 1),
+    "Reshape": partial(_plain, "reshape", 1),
+    "Squeeze": partial(_plain, "reshape", 1),
+    "Unsqueeze": partial(_plain, "reshape", 1),
+    "Transpose": _transpose,
+    "Pad": _pad,
+}
+"""Operators of ONNX that have an int8 form."""
