@@ -4,6 +4,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eightfold.cli.compiler import reference_option
+from eightfold.cli.importing import taken
 from eightfold.common.program import model_argument
 from eightfold.common.terminal import terminal_progress
 from eightfold.run.assessment import Assessment, assess
@@ -57,15 +59,18 @@ def check(
 ) -> None:
     """Say what becomes of MODEL: does it keep to the spec, what runs where, what does it take.
 
-    Exit status 0 if it runs, with --fallback golden or without, 1 if it does not.
+    An OpenVINO IR or an ONNX model is imported first. Exit status 0 if it runs, with --fallback
+    golden or without, 1 if it does not.
     """
     with terminal_progress(f"checking {model.name}") as progress:
-        found = assess(model, configs, reference, on_progress=progress)
+        content, notes = taken(model)
+        found = replace(assess(content, configs, reference, on_progress=progress), model=str(model))
     data = found.as_json()
     if as_json:
         click.echo(json.dumps(data, indent=1))
     else:
         _print(found, data, everything)
+        click.echo("".join(f"{note}\n" for note in notes), nl=False)
     raise SystemExit(found.best.status == "refused" or (spec and not data["conforms"]))
 
 

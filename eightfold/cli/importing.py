@@ -38,7 +38,7 @@ def _tflite(request: Request) -> int:
 
     Returns the exit status.
     """
-    from eightfold.importer import Refused, import_model
+    from eightfold.importer import FORM, Refused, import_model
 
     try:
         with terminal_progress(f"importing {request.source.name}"):
@@ -56,14 +56,25 @@ def _tflite(request: Request) -> int:
         else:
             write_file(request.json_file, text)
     if str(request.json_file) != "-":
-        _print(comparison, str(request.output))
+        _print(comparison, f"{request.output} beside {comparison.runtime} ({FORM})")
+        click.echo(f"{request.output}: {comparison.verdict()}")
     return 0 if comparison.explained else 1
 
 
+def taken(model: Path) -> tuple[bytes | Path, list[str]]:
+    """Return a model that commands read, and notes: a network of another tool is imported first."""
+    if model.suffix not in (".xml", ".onnx"):
+        return model, []
+    from eightfold.importer import import_model
+
+    imported = import_model(model)
+    return imported.model, [f"imported: {imported.compared().verdict()}"]
+
+
 def _print(comparison: "Comparison", title: str) -> None:
-    """Print a row for each tensor, how often classes agree, and the verdict."""
+    """Print a row for each tensor, and how often classes agree."""
     console = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
-    table = Table(title=escape(f"{title} beside {comparison.runtime}"))
+    table = Table(title=escape(title))
     for name in ("tensor", "operator", "range"):
         table.add_column(name, overflow="fold")
     for name in ("elements", "differ", "by", "bound", "alone differ", "by", "bound"):
@@ -80,7 +91,6 @@ def _print(comparison: "Comparison", title: str) -> None:
     console.print(table)
     for name, same in comparison.classes.items():
         click.echo(f"{name}: the same class in {same} of {comparison.samples} samples")
-    click.echo(f"{title}: {comparison.verdict()}")
 
 
 SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite}

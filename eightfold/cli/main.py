@@ -29,7 +29,7 @@ from eightfold.cli.compiler import (
 )
 from eightfold.cli.doctor import doctor
 from eightfold.cli.hardware import synth, verilog
-from eightfold.cli.importing import import_command
+from eightfold.cli.importing import import_command, taken
 from eightfold.cli.info import info
 from eightfold.cli.ops import ops
 from eightfold.common.errors import InputError
@@ -179,6 +179,7 @@ def run(
     inputs = _load_inputs(input_file) if input_file else None
     if html_file:
         require_page()  # better before the simulation than after
+    content, notes = taken(model)
     with (
         terminal_progress(f"running {model.name} on {backend}") as progress,
         Session(
@@ -211,10 +212,11 @@ def run(
             "record": html_file is not None,
         }
         if frames is None:
-            results = [session.run(model, **options)]
+            results = [session.run(content, **options)]
         else:
-            results = session.run_frames(model, frames, **options)
+            results = session.run_frames(content, frames, **options)
     result = results[-1]
+    result.model, result.notes = str(model), [*notes, *result.notes]
     if input_file and result.provenance:
         result.provenance = replace(result.provenance, input_file=str(input_file))
     if output:

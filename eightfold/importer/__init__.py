@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
 from eightfold.importer import onnx_qdq, openvino_ir
-from eightfold.importer.compare import Comparison, compare, drawn
+from eightfold.importer.compare import FORM, Comparison, compare, drawn
 from eightfold.importer.lower import Lowering
 from eightfold.importer.network import Network, Refused, refusals
 from eightfold.importer.ranges import absorb, assign
 
-__all__ = ["FRONT_ENDS", "Imported", "Refused", "import_model"]
+__all__ = ["FORM", "FRONT_ENDS", "Imported", "Refused", "import_model"]
 
 FRONT_ENDS: Mapping[str, Callable[[Path], Network]] = {
     ".xml": openvino_ir.read,

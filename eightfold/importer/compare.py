@@ -25,6 +25,9 @@ Causes = Mapping[str, float]
 TIE = 255 * 2.0**-21
 """How near to a tie, in codes, float32 arithmetic of a quantization can not tell its side."""
 
+FORM = "scale float32, second half_even"
+"""How the runtimes requantize, in the words of `conform`."""
+
 UNEXPLAINED = "unexplained"
 
 
@@ -90,7 +93,7 @@ class Comparison:
     def as_json(self) -> dict[str, Any]:
         """Return plain data."""
         tensors = [each.as_json() for each in self.tensors]
-        return {**vars(self), "tensors": tensors, "explained": self.explained}
+        return {**vars(self), "form": FORM, "tensors": tensors, "explained": self.explained}
 
 
 def drawn(network: Network, codes: Mapping[str, Codes], count: int) -> dict[str, NDArray]:
