@@ -191,7 +191,7 @@ def build_bitstream(
     stage("Verilog")
     write_project(name, config, memory, folder, baud)
     digest = digest_of(*(path.read_text("utf-8") for path in _sources(folder)))
-    yosys, nextpnr = find_tool("yosys").version, find_tool("nextpnr_ecp5", native=True)
+    yosys, nextpnr = find_tool("yosys").version, find_tool("nextpnr_ecp5")
     key = digest_of(digest, yosys, *own_steps())
     netlist = folder / "netlist.json"
     mapped = kept(folder / "area.json", key, lambda: map_board(folder, stage), makes=netlist)

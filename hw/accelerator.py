@@ -71,6 +71,7 @@ class Accelerator(Component):
             connect(m, port, engine.engine)
         m.d.comb += [mover.model.eq(control.model), mover.arena.eq(control.arena)]
         connect(m, mover.tables, vector.tables)
+        connect(m, vector.requantizer, matrix.vector)
         self._observe(m, control, mover, matrix, vector)
         return m
 

@@ -1,10 +1,10 @@
 """The interfaces between engines, scratchpad, memory and sequencer, seen from the engine."""
 
-from amaranth.hdl import unsigned
+from amaranth.hdl import signed, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, Signature
 
-from eightfold.hw.blocks.layouts import hdl
+from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT, hdl
 from eightfold.isa import ADDRESS_BITS, COUNTERS, Command, Engine, ErrorCode
 from eightfold.target.config import AcceleratorConfig
 
@@ -90,6 +90,30 @@ def memory_write(config: AcceleratorConfig) -> Signature:
                 )
             ),
             "answered": In(1),
+        }
+    )
+
+
+def parameter_change() -> Signature:
+    """Parameters that hold for the vector engine's sums from now on; ``valid`` for one cycle."""
+    return Signature({"valid": Out(1), "requantize": Out(REQUANTIZE_LAYOUT)})
+
+
+def requantize_port(config: AcceleratorConfig) -> Signature:
+    """The requantizers of the MAC array's lanes, seen from the vector engine.
+
+    ``reserve`` is 1 in the cycle `eightfold.hw.array.lane_control.reservation` cycles before that
+    of the ``sums``; their ``results`` are there `RequantizePipeline.LATENCY` cycles behind these.
+    ``change`` comes at least 8 cycles before the first sums that it holds for, and behind the
+    results of all before.
+    """
+    lanes = config.vector_lanes
+    return Signature(
+        {
+            "reserve": Out(1),
+            "sums": Out(data.ArrayLayout(signed(32), lanes)),
+            "change": Out(parameter_change()),
+            "results": In(data.ArrayLayout(signed(8), lanes)),
         }
     )
 

@@ -127,7 +127,7 @@ class ParameterBanks:
         )
         self._commands: deque[isa.Parameters] = deque()
         self._ready: deque[int] = deque()
-        self._retired: deque[int] = deque([0] * (config.parameter_banks - 1))
+        self._retired: deque[int] = deque([0] * (config.matrix_banks - 1))
         self._more, self._loaded, self._freed = Change(clock), Change(clock), Change(clock)
         self._free = 0
         clock.start(self._load())
@@ -305,11 +305,26 @@ class Matrix:
                     break
                 self._read += others - self._others
                 self._others = others
-            self._issued = max(start + vectors - 1, self._read)
+            last = start + vectors - 1
+            if fired:
+                last = yield from self._requantizers(start, vectors, fired)
+            self._issued = max(last, self._read)
             if fired:
                 self._rows.append((self._issued, job.fired))
             yield self._issued
             start = self._issued + 1
+
+    def _requantizers(self, start: int, vectors: int, fired: int) -> Process[int]:
+        """Return the last cycle of a row some of whose vectors give way to the vector engine."""
+        reserved = self.traffic.reserved
+        before = reserved.until(start - 1)
+        first = last = start + vectors - 1
+        while True:
+            yield last
+            taken = (reserved.until(last) - before) * fired // vectors
+            if first + taken <= last:
+                return last
+            last = first + taken
 
     def _complete(self, job: Job) -> Process[None]:
         """Wait until a command's last result is written, which nothing delays."""

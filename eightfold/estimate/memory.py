@@ -262,13 +262,16 @@ class Results:
 
 @dataclass
 class Traffic:
-    """Accesses to the scratchpad: reads before the matrix engine's, writes before the mover's."""
+    """Accesses to the scratchpad: reads before the matrix engine's, writes before the mover's.
+    Beside them, the cycles in which the vector engine has the requantizers, by the matrix engine's
+    issue."""
 
     index_reads: Flow = field(default_factory=Flow)
     mover_reads: Flow = field(default_factory=Flow)
     vector_reads: Flow = field(default_factory=Flow)
     vector_writes: Flow = field(default_factory=Flow)
     results: Results = field(default_factory=Results)
+    reserved: Flow = field(default_factory=Flow)
 
     def reads(self, cycle: int) -> int:
         """Return the reads up to a cycle."""

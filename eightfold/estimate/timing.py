@@ -128,11 +128,19 @@ REVISIT = 4
 """
 
 
+REQUANTIZE = 15
+"""eightfold.hw.blocks.requantize_pipeline.RequantizePipeline.LATENCY."""
+
+
 def array_latency(config: AcceleratorConfig) -> int:
     """Return `eightfold.hw.array.mac_array.latency`: front end, broadcast, dot product,
     requantizer, queue."""
-    dot_product = (config.width - 1).bit_length() + 2
-    return 3 + 2 + (1 + dot_product + 1 + 15) + QUEUE
+    return 3 + 2 + (1 + _dot_product(config) + 1 + REQUANTIZE) + QUEUE
+
+
+def _dot_product(config: AcceleratorConfig) -> int:
+    """Return `eightfold.hw.array.dot_product.latency`."""
+    return ((config.width - 1).bit_length() + 1) // 2 + 2
 
 
 # Mover.
@@ -196,11 +204,20 @@ lanes."""
 VECTOR_AHEAD = 16
 """eightfold.hw.vector.reader.VectorReader.DEPTH: vectors that are on their way or wait."""
 
-VECTOR_LANE = 24
+VECTOR_LANE = 9
 """eightfold.hw.vector.lane.VectorLane.LATENCY."""
 
-VECTOR_DONE = VECTOR_LANE + 1 + QUEUE + 2
-"""eightfold.hw.vector.writer: from the last beat to done: collected, queued, written."""
+
+def vector_sum(config: AcceleratorConfig) -> int:
+    """Return `eightfold.hw.vector.engine.sum_cycle`: from a beat to the array's requantizers."""
+    return max(VECTOR_LANE + 1, 2 + 2 + (1 + _dot_product(config)) + 1)
+
+
+def vector_done(config: AcceleratorConfig) -> int:
+    """Return eightfold.hw.vector.writer's cycles from the last beat to done: requantized,
+    collected, queued, written."""
+    return vector_sum(config) + REQUANTIZE + 1 + QUEUE + 2
+
 
 ROW_EXTREME = 3
 """eightfold.hw.vector.row_unit.RowUnit.extreme_cycle without the tree: from a pass's last beat."""

@@ -33,6 +33,8 @@ class Vector:
         levels = config.vector_lanes.bit_length() - 1
         self._extreme = timing.ROW_EXTREME + levels
         self._function = timing.ROW_SUM + levels + timing.LEADING_ZEROS
+        self._chunk = config.vector // config.vector_lanes
+        self._done = timing.vector_done(config)
         clock.start(self._run())
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
@@ -64,7 +66,7 @@ class Vector:
                     cycle = yield from self._beats(cycle, beats, reads, writes)
             else:
                 cycle = yield from self._beats(cycle, rows * beats, rows * reads, rows * writes)
-            yield cycle + timing.VECTOR_DONE
+            yield cycle + self._done
             self.finish(index)
             self._job = None
             self._free = self.clock.now + 1
@@ -104,6 +106,7 @@ class Vector:
             asked = min(part, reads - read, done * reads // beats + timing.VECTOR_AHEAD - read)
             traffic.vector_reads.add(begun, part, asked)
             traffic.vector_writes.add(begun, part, part * writes // beats)
+            traffic.reserved.add(cycle, part, min(part, part * writes * self._chunk // beats))
             yield begun + part
             others = traffic.mover_reads.until(begun + part)
             read += min(asked, part - (others - self._others))

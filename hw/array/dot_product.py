@@ -6,9 +6,10 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value, signed, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from eightfold.hw.array.multiplier import TERMS, Multiplier, weight_layout
+from eightfold.hw.array.multiplier import LATENCY, TERMS, Multiplier, tap_styles, taps_layout
 from eightfold.hw.blocks.component import Component
-from eightfold.target.config import AcceleratorConfig
+from eightfold.hw.blocks.delay import delay
+from eightfold.target.config import AcceleratorConfig, MultiplierStyle
 
 
 def add(a: Value, b: Value, carry: Value) -> Value:
@@ -18,15 +19,22 @@ def add(a: Value, b: Value, carry: Value) -> Value:
     return (Cat(Const(1, 1), a).as_signed() + Cat(carry, b).as_signed()) >> 1
 
 
+def tree_latency(count: int) -> int:
+    """Return the cycles of an `AdderTree` of ``count`` values."""
+    return ((count - 1).bit_length() + 1) // 2
+
+
 class AdderTree(Component):
     """Sum ``count`` values and as many carry bits, two by two.
 
     ``sum + carry == sum(values) + sum(carries)``: each adder takes the carry of its left operand
-    and hands on that of its right one, so one carry is left over in the end.
+    and hands on that of its right one, so one carry is left over in the end. A register follows
+    every second level, the last one among them: two short carry chains fit into a cycle.
 
     Timing
     ------
-    ``latency = ceil(log2(count))`` cycles, one sum per cycle, no stalls.
+    ``latency = ceil(levels / 2)`` cycles with ``levels = ceil(log2(count))``, one sum per cycle, no
+    stalls.
 
     Parameters
     ----------
@@ -39,13 +47,14 @@ class AdderTree(Component):
     values: Annotated[data.View, lambda self: In(data.ArrayLayout(signed(self.width), self.count))]
     carries: Annotated[Signal, lambda self: In(unsigned(self.count))]
     """One for each value."""
-    sum: Annotated[Signal, lambda self: Out(signed(self.width + self.latency))]
+    sum: Annotated[Signal, lambda self: Out(signed(self.width + self.levels))]
     carry: Annotated[Signal, Out(1)]
     """Is added to ``sum``."""
 
     def __init__(self, count: int, width: int) -> None:
         self.count, self.width = count, width
-        self.latency = (count - 1).bit_length()
+        self.levels = (count - 1).bit_length()
+        self.latency = tree_latency(count)
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -53,7 +62,8 @@ class AdderTree(Component):
         nodes: list[tuple[Value, Value]] = [
             (self.values[i], self.carries[i]) for i in range(self.count)
         ]
-        for level in range(1, self.latency + 1):
+        for level in range(1, self.levels + 1):
+            domain = m.d.comb if (self.levels - level) % 2 else m.d.sync
             following: list[tuple[Value, Value]] = []
             for i in range(0, len(nodes), 2):
                 value = Signal(
@@ -62,7 +72,7 @@ class AdderTree(Component):
                 carry = Signal(name=f"carry{level}_{i // 2}", reset_less=True)
                 left, right = nodes[i], nodes[min(i + 1, len(nodes) - 1)]
                 paired = i + 1 < len(nodes)
-                m.d.sync += [
+                domain += [
                     value.eq(add(left[0], right[0], left[1]) if paired else left[0]),
                     carry.eq(right[1]),
                 ]
@@ -74,7 +84,7 @@ class AdderTree(Component):
 
 def latency(config: AcceleratorConfig) -> int:
     """Return the dot product's latency in cycles, the same for both multiplier styles."""
-    return (config.width - 1).bit_length() + 2
+    return tree_latency(config.width) + 2
 
 
 class DotProduct(Component):
@@ -85,20 +95,18 @@ class DotProduct(Component):
 
     Timing
     ------
-    `latency` cycles, ``ceil(log2(width)) + 2`` for both multiplier styles, so the array's timing
-    does not depend on the style; one dot product per cycle, no stalls.
+    `latency` cycles, ``ceil(levels / 2) + 2`` with ``levels = ceil(log2(width))`` for both
+    multiplier styles, so the array's timing does not depend on the style; one dot product per
+    cycle, no stalls.
 
     Parameters
     ----------
     config
-        ``width`` and ``multiplier``.
+        ``width``, ``multiplier`` and ``dsp_taps``.
     """
 
     operands: Annotated[data.View, lambda self: In(data.ArrayLayout(signed(8), self.config.width))]
-    weights: Annotated[
-        data.View,
-        lambda self: In(data.ArrayLayout(weight_layout(self.config.multiplier), self.config.width)),
-    ]
+    weights: Annotated[data.View, lambda self: In(taps_layout(self.config))]
     sum: Annotated[
         Signal,
         lambda self: Out(signed(self.bits)),
@@ -110,35 +118,48 @@ class DotProduct(Component):
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
         terms, width = TERMS[config.multiplier]
-        self._trees = [AdderTree(config.width, width) for _ in range(terms)]
         # Adding the four trees of style rows takes as long as a product of style infer.
-        self.bits = width + self._trees[0].latency + (8 if len(self._trees) > 1 else 0)
+        self.bits = width + (config.width - 1).bit_length() + (8 if terms > 1 else 0)
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        for i, tree in enumerate(self._trees):
-            m.submodules[f"tree{i}"] = tree
-        for d in range(self.config.width):
-            multiplier = Multiplier(self.config.multiplier)
-            m.submodules[f"multiplier{d}"] = multiplier
+        styles = tap_styles(self.config)
+        trees = {
+            style: self._trees(m, style, [d for d, own in enumerate(styles) if own == style])
+            for style in sorted(set(styles))
+        }
+        if "rows" not in trees:
+            (tree,) = trees["infer"]
+            m.d.comb += [self.sum.eq(tree.sum), self.carry.eq(tree.carry)]
+        else:
+            self._combine(m, trees["rows"], trees.get("infer", []))
+        return m
+
+    def _trees(self, m: Module, style: MultiplierStyle, taps: list[int]) -> list[AdderTree]:
+        """Add the products of some taps, and a tree for each of their terms."""
+        terms, width = TERMS[style]
+        trees = [AdderTree(len(taps), width) for _ in range(terms)]
+        for i, tree in enumerate(trees):
+            m.submodules[f"tree{i}" if style == self.config.multiplier else "blocks"] = tree
+        for place, d in enumerate(taps):
+            m.submodules[f"multiplier{d}"] = multiplier = Multiplier(style)
             m.d.comb += [
                 multiplier.operand.eq(self.operands[d]),
                 multiplier.weight.eq(self.weights[d]),
             ]
-            for i, tree in enumerate(self._trees):
+            for i, tree in enumerate(trees):
                 term = multiplier.terms[i]
-                m.d.comb += [tree.values[d].eq(term.value), tree.carries[d].eq(term.carry)]
-        if len(self._trees) == 1:
-            m.d.comb += [self.sum.eq(self._trees[0].sum), self.carry.eq(self._trees[0].carry)]
-        else:
-            self._combine(m)
-        return m
+                m.d.comb += [tree.values[place].eq(term.value), tree.carries[place].eq(term.carry)]
+        return trees
 
-    def _combine(self, m: Module) -> None:
-        """Add up the four trees' sums, 4**i each, in two steps."""
-        sums, carries = [t.sum for t in self._trees], [t.carry for t in self._trees]
-        width = sums[0].shape().width
+    def _combine(self, m: Module, trees: list[AdderTree], blocks: list[AdderTree]) -> None:
+        """Add up the four trees' sums, 4**i each, in two steps, and the sum of DSP blocks."""
+        whole = tree_latency(self.config.width)
+        late = whole - trees[0].latency  # if the other taps' tree has a level less
+        sums = [delay(m, t.sum, "late", late).as_signed() for t in trees]
+        carries = [delay(m, t.carry, "late_carry", late) for t in trees]
+        width = len(sums[0])
         pairs = [Signal(signed(width + 3), name=f"pair{i}") for i in range(2)]
         left_over = [Signal(name=f"left_over{i}") for i in range(2)]
         for i in range(2):
@@ -148,7 +169,8 @@ class DotProduct(Component):
                 left_over[i].eq(carries[2 * i]),
             ]
         high = add(pairs[0][4:].as_signed(), pairs[1], left_over[1])
-        m.d.sync += [
-            self.sum.eq(Cat(pairs[0][:4], high).as_signed()),
-            self.carry.eq(left_over[0]),
-        ]
+        total: Value = Cat(pairs[0][:4], high).as_signed()
+        for tree in blocks:
+            cycles = whole + 1 - LATENCY["infer"] - tree.latency
+            total = total + delay(m, tree.sum, "blocks_sum", cycles).as_signed()
+        m.d.sync += [self.sum.eq(total), self.carry.eq(left_over[0])]

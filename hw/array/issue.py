@@ -57,6 +57,9 @@ class Issue(Component):
     """Parameter banks, for vectors with ``next_parameters``."""
     credit: Annotated[data.View, In(SUPPLY_LAYOUT)]
     """Places for results."""
+    reserved: Annotated[Signal, In(1)]
+    """The vector engine has the requantizers in the cycle in which they would get the sums of a
+    vector that is decided on now."""
     swap: Annotated[Signal, Out(1)]
     """A weight buffer is used up in this cycle. From two registers."""
     take: Annotated[Signal, Out(1)]
@@ -122,7 +125,8 @@ class Issue(Component):
         )
         has_weights = ~needs_weights | available_next(self.weights, self.swap)
         has_parameters = ~needs_parameters | available_next(self.parameters, self.take)
-        has_credit = ~(fires & is_last) | available_next(self.credit, self.spend)
+        may_leave = available_next(self.credit, self.spend) & ~self.reserved
+        has_credit = ~(fires & is_last) | may_leave
         free = has_credit & ~hazard
         m.d.sync += [
             go.eq(valid & has_weights & has_parameters & free),
@@ -134,12 +138,12 @@ class Issue(Component):
 
     def _issue(self, m: Module, vector: data.View, go: Signal) -> None:
         """Register the vector for the lanes."""
-        banks = self.config.parameter_banks
         # A cycle after the other fields, for the clock's sake: it is needed much later than they.
-        bank = Signal(range(banks), init=banks - 1)
+        last = self.config.matrix_banks - 1
+        bank = Signal(range(self.config.parameter_banks), init=last)
         m.d.comb += self.bank.eq(bank)
         with m.If(self.sum.retire):
-            m.d.sync += bank.eq(bank + 1)
+            m.d.sync += bank.eq(Mux(bank == last, 0, bank + 1))
         m.d.sync += [
             self.step.bytes.eq(vector.bytes),
             self.step.depthwise.eq(vector.depthwise),

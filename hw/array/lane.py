@@ -1,4 +1,8 @@
-"""A lane: one output channel, from int8 operands to int8 results."""
+"""A lane: one output channel, from int8 operands to int8 results.
+
+The vector engine's results are requantized here as well: a requantizer is a quarter of a lane, and
+the two engines seldom need it in the same cycle.
+"""
 
 from typing import Annotated
 
@@ -10,13 +14,63 @@ from eightfold import isa
 from eightfold.hw.array.dot_product import DotProduct
 from eightfold.hw.array.issue_words import step_layout
 from eightfold.hw.array.lane_control import lane_control_layout
+from eightfold.hw.array.multiplier import taps_layout
 from eightfold.hw.array.parameters import ParameterMemory
 from eightfold.hw.array.partial_sums import PartialSums
-from eightfold.hw.array.weights import WeightBuffer, taps_layout
+from eightfold.hw.array.weights import WeightBuffer
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.target.config import AcceleratorConfig
+
+
+class LaneRequantizer(Component):
+    """Requantize the lane's sum, or the vector engine's, by the parameters of a bank.
+
+    Timing
+    ------
+    One result per cycle, `RequantizePipeline.LATENCY` cycles behind its accumulator; ``control``
+    as `LaneControl` says.
+
+    Parameters
+    ----------
+    config
+        ``parameter_banks``.
+    """
+
+    sum: Annotated[Signal, In(signed(32))]
+    """The lane's."""
+    vector_sum: Annotated[Signal, In(signed(32))]
+    """The vector engine's, instead with ``control.vector``."""
+    write: Annotated[Signal, In(1)]
+    """``requantize`` goes into ``bank``."""
+    bank: Annotated[Signal, lambda self: In(range(self.config.parameter_banks))]
+    requantize: Annotated[data.View, In(REQUANTIZE_LAYOUT)]
+    """Parameters of a bank."""
+    control: Annotated[data.View, lambda self: In(lane_control_layout(self.config))]
+    """See `LaneControl`."""
+    result: Annotated[Signal, Out(signed(8))]
+    """The requantized sum."""
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.parameters = parameters = ParameterMemory(self.config)
+        m.submodules.pipeline = pipeline = RequantizePipeline()
+        m.d.comb += [
+            parameters.write.eq(self.write),
+            parameters.bank.eq(self.bank),
+            parameters.requantize.eq(self.requantize),
+            parameters.banks.eq(self.control.banks),
+            pipeline.acc.eq(Mux(self.control.vector, self.vector_sum, self.sum)),
+            self.result.eq(pipeline.result),
+        ]
+        for name, _ in isa.REQUANTIZE_LAYOUT:
+            m.d.comb += getattr(pipeline, name).eq(parameters.parameters[name])
+        return m
 
 
 class Lane(Component):
@@ -54,10 +108,12 @@ class Lane(Component):
     bank: Annotated[Signal, lambda self: In(range(self.config.parameter_banks))]
     requantize: Annotated[data.View, In(REQUANTIZE_LAYOUT)]
     """Parameters of a bank."""
+    vector_sum: Annotated[Signal, In(signed(32))]
+    """A sum of the vector engine."""
     control: Annotated[data.View, lambda self: In(lane_control_layout(self.config))]
     """See `LaneControl`."""
     result: Annotated[Signal, Out(signed(8))]
-    """The requantized sum."""
+    """The requantized sum, the lane's or the vector engine's."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
@@ -68,8 +124,7 @@ class Lane(Component):
         m.submodules.weights = weights = WeightBuffer(self.config)
         m.submodules.dot_product = dot_product = DotProduct(self.config)
         m.submodules.sums = sums = PartialSums(self.config, len(dot_product.sum))
-        m.submodules.parameters = parameters = ParameterMemory(self.config)
-        m.submodules.requantize = requantize = RequantizePipeline()
+        m.submodules.requantizer = requantizer = LaneRequantizer(self.config)
         self._operands(m, dot_product)
         m.d.comb += [
             weights.write.eq(self.write_taps),
@@ -82,15 +137,14 @@ class Lane(Component):
             sums.write_slot.eq(self.control.write_slot),
             sums.dot.eq(dot_product.sum),
             sums.carry.eq(dot_product.carry),
-            parameters.write.eq(self.write_parameters),
-            parameters.bank.eq(self.bank),
-            parameters.requantize.eq(self.requantize),
-            parameters.banks.eq(self.control.banks),
-            requantize.acc.eq(sums.acc),
-            self.result.eq(requantize.result),
+            requantizer.sum.eq(sums.acc),
+            requantizer.vector_sum.eq(self.vector_sum),
+            requantizer.write.eq(self.write_parameters),
+            requantizer.bank.eq(self.bank),
+            requantizer.requantize.eq(self.requantize),
+            requantizer.control.eq(self.control),
+            self.result.eq(requantizer.result),
         ]
-        for name, _ in isa.REQUANTIZE_LAYOUT:
-            m.d.comb += getattr(requantize, name).eq(parameters.parameters[name])
         return m
 
     def _operands(self, m: Module, dot_product: DotProduct) -> None:

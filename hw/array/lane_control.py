@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from amaranth.hdl import Module, Signal, Value, unsigned
+from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
@@ -26,6 +26,12 @@ def result_cycle(config: AcceleratorConfig) -> int:
     return dot_cycle(config) + 1 + RequantizePipeline.LATENCY
 
 
+def reservation(config: AcceleratorConfig) -> int:
+    """Return how many cycles before its sums the vector engine reserves the requantizers: as many
+    as from the front end's decision on a vector to the vector's sums."""
+    return 2 + LaneControl.AHEAD + dot_cycle(config) + 1
+
+
 def lane_control_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return the signals that all lanes share behind their operands."""
     slot = range(config.psum_depth)
@@ -35,6 +41,7 @@ def lane_control_layout(config: AcceleratorConfig) -> data.StructLayout:
             "clear": unsigned(1),
             "write": unsigned(1),
             "write_slot": slot,
+            "vector": unsigned(1),  # the requantizers take the vector engine's sums
             "banks": bank_layout(config),
         }
     )
@@ -47,7 +54,8 @@ class LaneControl(Component):
     ------
     ``sum`` comes `AHEAD` cycles before the ``step`` of the same vector reaches the lanes. With
     cycles counted from that: `dot_cycle` is when a lane adds, and `result_cycle` when its result is
-    there, together with ``valid``. ``retire`` passes in the same cycle.
+    there, together with ``valid``. ``retire`` passes in the same cycle. ``reserve`` belongs to the
+    sums of `reservation` cycles later.
 
     Parameters
     ----------
@@ -62,6 +70,9 @@ class LaneControl(Component):
     """The sum of the vector that the front end issues."""
     bank: Annotated[Signal, lambda self: In(range(self.config.parameter_banks))]
     """One cycle after the ``sum`` of the same vector."""
+    reserve: Annotated[Signal, In(1)]
+    """The requantizers take the vector engine's sums, and its parameters: those of the last
+    bank."""
     lanes: Annotated[data.View, lambda self: Out(lane_control_layout(self.config))]
     """To all lanes, in the cycles in which they need it."""
     valid: Annotated[Signal, Out(1)]
@@ -91,8 +102,12 @@ class LaneControl(Component):
             self.valid.eq(at(result, self.sum.send, "valid")),
             self.retire.eq(at(result, self.sum.retire, "retire")),
         ]
-        bank = self.bank
-        since = 1 - self.AHEAD
+        since = acc - reservation(self.config)
+        chosen = at(acc - 1, self.reserve, "chosen", since)
+        m.d.comb += self.lanes.vector.eq(at(acc, chosen, "vector", since=acc - 1))
+        bank = at(acc - 1, self.bank, "bank", since=1 - self.AHEAD)
+        bank = Mux(chosen, self.config.matrix_banks, bank)
+        since = acc - 1
         # A field is read one cycle before it is used.
         for name, cycle in sorted(RequantizePipeline.FIELD_CYCLE.items(), key=lambda item: item[1]):
             bank = at(acc + cycle - 1, bank, f"{name}_bank", since)

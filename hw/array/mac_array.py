@@ -1,17 +1,21 @@
 """The MAC array: streams of weights, parameters and activations in, int8 results out."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.hdl import Cat, Module, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.hw.array.depthwise_lines import DepthwiseLines, older_layout
 from eightfold.hw.array.issue import Issue
 from eightfold.hw.array.issue_words import REASON_LAYOUT, step_layout
-from eightfold.hw.array.lane import Lane
+from eightfold.hw.array.lane import Lane, LaneRequantizer
 from eightfold.hw.array.lane_control import LaneControl, lane_control_layout, result_cycle
-from eightfold.hw.array.parameters import ParameterLoader, parameter_write_layout
+from eightfold.hw.array.parameters import (
+    ParameterLoader,
+    parameter_write_layout,
+    requantizers,
+)
 from eightfold.hw.array.weights import WeightLoader, weight_write_layout
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
@@ -22,6 +26,7 @@ from eightfold.hw.blocks.layouts import (
     result_layout,
     weight_layout,
 )
+from eightfold.hw.ports import requantize_port
 from eightfold.target.config import AcceleratorConfig
 
 GROUP = 4
@@ -55,12 +60,16 @@ class LaneGroup(Component):
     weights: Annotated[data.View, lambda self: In(weight_write_layout(self.config))]
     parameters: Annotated[data.View, lambda self: In(parameter_write_layout(self.config))]
     control: Annotated[data.View, lambda self: In(lane_control_layout(self.config))]
+    vector_sums: Annotated[
+        data.View, lambda self: In(data.ArrayLayout(signed(32), self.config.vector_lanes))
+    ]
+    """Of all lanes of the vector engine."""
     results: Annotated[Signal, lambda self: Out(unsigned(8 * len(self.lanes)))]
     """The results of all lanes of the group, lane ``first`` lowest."""
 
     def __init__(self, config: AcceleratorConfig, first: int) -> None:
         self.config, self.first = config, first
-        self.lanes = range(first, min(first + GROUP, config.lanes))
+        self.lanes = range(first, min(first + GROUP, requantizers(config)))
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -70,10 +79,26 @@ class LaneGroup(Component):
         parameters = parameter_write_layout(self.config)(
             delay(m, self.parameters, "parameters1", reset=True)
         )
-        lanes = []
+        results = []
         for index in self.lanes:
-            m.submodules[f"lane{index}"] = lane = Lane(self.config)
-            lanes.append(lane)
+            if index < self.config.lanes:
+                lane = Lane(self.config)
+                write = lane.write_parameters
+            else:
+                lane = LaneRequantizer(self.config)
+                write = lane.write
+            m.submodules[f"lane{index}"] = lane
+            results.append(lane.result)
+            m.d.comb += [
+                write.eq(parameters.lanes[index]),
+                lane.bank.eq(parameters.bank),
+                lane.requantize.eq(parameters.requantize),
+                lane.control.eq(self.control),
+            ]
+            if index < self.config.vector_lanes:
+                m.d.comb += lane.vector_sum.eq(self.vector_sums[index])
+            if isinstance(lane, LaneRequantizer):
+                continue
             if index < self.config.width:  # the others have no byte: their windows stay 0
                 m.d.comb += lane.window[0].eq(step.bytes[index])
                 for row in range(1, self.config.window_rows):
@@ -83,12 +108,8 @@ class LaneGroup(Component):
                 lane.step.eq(step),
                 lane.write_taps.eq(weights.lanes[index]),
                 lane.taps.eq(weights.taps),
-                lane.write_parameters.eq(parameters.lanes[index]),
-                lane.bank.eq(parameters.bank),
-                lane.requantize.eq(parameters.requantize),
-                lane.control.eq(self.control),
             ]
-        m.d.comb += self.results.eq(Cat(lane.result for lane in lanes))
+        m.d.comb += self.results.eq(Cat(results))
         return m
 
 
@@ -109,7 +130,8 @@ class MacArray(Component):
     - with ``next_parameters``, for a parameter bank; a bank is free again when the vector that
       advanced past it has left the pipeline,
     - without ``first``, until its partial sum is `PartialSums.REVISIT` cycles old,
-    - with ``last``, for a place in the result queue of ``output_depth`` vectors.
+    - with ``last``, for a place in the result queue of ``output_depth`` vectors, and while the
+      vector engine has the requantizers.
 
     ``line`` of a depthwise vector is `eightfold.isa.MIN_LINE` to ``line_depth``, as 0.
 
@@ -135,6 +157,8 @@ class MacArray(Component):
         stream.Interface, lambda self: Out(stream.Signature(result_layout(self.config)))
     ]
     """A byte for each lane."""
+    vector: Annotated[Any, lambda self: In(requantize_port(self.config))]
+    """Sums of the vector engine, for the lanes' requantizers."""
     reason: Annotated[data.View, Out(REASON_LAYOUT)]
     """Why the front end does not issue, see `Issue`."""
 
@@ -155,6 +179,7 @@ class MacArray(Component):
         connect(m, flipped(self.weights), weights.words)
         connect(m, flipped(self.parameters), parameters.words)
         connect(m, queue.o, flipped(self.results))
+        connect(m, flipped(self.vector.change), parameters.vector)
         m.d.comb += [
             issue.weights.eq(weights.supply),
             issue.parameters.eq(parameters.supply),
@@ -163,6 +188,8 @@ class MacArray(Component):
             weights.take.eq(issue.swap),
             parameters.take.eq(issue.take),
             queue.take.eq(issue.spend),
+            issue.reserved.eq(self.vector.reserve),
+            control.reserve.eq(self.vector.reserve),
             control.sum.eq(issue.sum),
             control.bank.eq(issue.bank),
             parameters.retire.eq(control.retire),
@@ -172,7 +199,7 @@ class MacArray(Component):
             queue.push.eq(control.valid),
         ]
         results = []
-        for number, first in enumerate(range(0, self.config.lanes, GROUP)):
+        for number, first in enumerate(range(0, requantizers(self.config), GROUP)):
             m.submodules[f"group{number}"] = group = LaneGroup(self.config, first)
             results.append(group.results)
             m.d.comb += [
@@ -181,6 +208,10 @@ class MacArray(Component):
                 group.weights.eq(weights.write),
                 group.parameters.eq(parameters.write),
                 group.control.eq(control.lanes),
+                group.vector_sums.eq(self.vector.sums),
             ]
-        m.d.comb += queue.push_data.eq(Cat(results))
+        m.d.comb += [
+            queue.push_data.eq(Cat(results)[: 8 * self.config.lanes]),
+            Value.cast(self.vector.results).eq(Cat(results)),
+        ]
         return m

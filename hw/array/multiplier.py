@@ -7,7 +7,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
-from eightfold.target.config import MultiplierStyle
+from eightfold.target.config import AcceleratorConfig, MultiplierStyle
 
 DIGITS_LAYOUT = data.StructLayout({"low": data.ArrayLayout(unsigned(2), 3), "top": signed(3)})
 """A weight in radix 4: ``sum(low[i] * 4**i) + top * 64``; in ``low`` the code 3 means -1, and
@@ -26,6 +26,21 @@ def weight_layout(style: MultiplierStyle) -> data.StructLayout:
     if style == "infer":
         return data.StructLayout({"byte": signed(8)})
     return DIGITS_LAYOUT
+
+
+def tap_styles(config: AcceleratorConfig) -> list[MultiplierStyle]:
+    """Return the style of each of a lane's products."""
+    blocks = config.dsp_taps
+    return ["infer" if tap < blocks else config.multiplier for tap in range(config.width)]
+
+
+def taps_layout(config: AcceleratorConfig) -> data.FlexibleLayout:
+    """Return the weights of one lane, as its multipliers take them."""
+    fields, offset = {}, 0
+    for tap, style in enumerate(tap_styles(config)):
+        fields[tap] = data.Field(weight_layout(style), offset)
+        offset += weight_layout(style).size
+    return data.FlexibleLayout(offset, fields)
 
 
 def term_layout(style: MultiplierStyle) -> data.ArrayLayout:

@@ -1,8 +1,8 @@
 """Requantization parameters: the banks of a lane, and the loader that fills those of all lanes."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -11,6 +11,7 @@ from eightfold import isa
 from eightfold.hw.array.issue_words import SUPPLY_LAYOUT
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT, parameter_layout
+from eightfold.hw.ports import parameter_change
 from eightfold.target.config import AcceleratorConfig
 
 
@@ -20,11 +21,16 @@ def bank_layout(config: AcceleratorConfig) -> data.StructLayout:
     return data.StructLayout({name: banks for name, _ in isa.REQUANTIZE_LAYOUT})
 
 
+def requantizers(config: AcceleratorConfig) -> int:
+    """Return how many there are: one for each lane, of the array or of the vector engine."""
+    return max(config.lanes, config.vector_lanes)
+
+
 def parameter_write_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return a write to one bank of the lanes with a set bit in ``lanes``."""
     return data.StructLayout(
         {
-            "lanes": unsigned(config.lanes),
+            "lanes": unsigned(requantizers(config)),
             "bank": range(config.parameter_banks),
             "requantize": REQUANTIZE_LAYOUT,
         }
@@ -82,13 +88,13 @@ class ParameterLoader(Component):
 
     A bank is complete with its word marked ``last``, or lane ``lanes - 1``. It becomes ready,
     is taken (``take``), in use, and free again when ``retire`` tells that the next one took over
-    everywhere. Of the ``parameter_banks`` banks one is always in use: the last one, all zero, until
-    the first is taken.
+    everywhere. Of the ``matrix_banks`` banks one is always in use: the last one, all zero, until
+    the first is taken. The bank behind them is the vector engine's.
 
     Timing
     ------
-    A word per cycle; stalls while no bank is free. ``supply`` follows the last word by one cycle;
-    ``write`` comes from a register, one cycle after the word.
+    A word per cycle; stalls while no bank is free, and for the cycle of ``vector``. ``supply``
+    follows the last word by one cycle; ``write`` comes from a register, one cycle after the word.
 
     Parameters
     ----------
@@ -98,6 +104,8 @@ class ParameterLoader(Component):
 
     words: Annotated[stream.Interface, In(stream.Signature(parameter_layout()))]
     """A lane's parameters each."""
+    vector: Annotated[Any, In(parameter_change())]
+    """The vector engine's parameters change."""
     supply: Annotated[data.View, Out(SUPPLY_LAYOUT)]
     """The supply of complete banks that wait; from registers, without one that is completed in this
     cycle."""
@@ -114,27 +122,34 @@ class ParameterLoader(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        banks = self.config.parameter_banks
+        banks = self.config.matrix_banks
         lane = Signal(range(self.config.lanes))
-        bank = Signal(range(banks))
+        bank = Signal(range(self.config.parameter_banks))
+        change = self.vector
         accept, done = Signal(), Signal()
         free = self._count(m, "free", banks - 1, self.retire, done)
         complete = self._count(m, "complete", 0, done, self.take)
         m.d.comb += [
-            self.words.ready.eq(free.one),
+            self.words.ready.eq(free.one & ~change.valid),
             self.supply.eq(complete),
             accept.eq(self.words.valid & self.words.ready),
             done.eq(accept & (self.words.payload.last | (lane == self.config.lanes - 1))),
         ]
         m.d.sync += [
-            self.write.lanes.eq(accept << lane),
-            self.write.bank.eq(bank),
-            self.write.requantize.eq(self.words.payload.requantize),
+            self.write.lanes.eq(Mux(change.valid, ~0, accept << lane)),
+            self.write.bank.eq(Mux(change.valid, banks, bank)),
+            Value.cast(self.write.requantize).eq(
+                Mux(
+                    change.valid,
+                    Value.cast(change.requantize),
+                    Value.cast(self.words.payload.requantize),
+                )
+            ),
         ]
         with m.If(accept):
             m.d.sync += lane.eq(Mux(done, 0, lane + 1))
         with m.If(done):
-            m.d.sync += bank.eq(bank + 1)
+            m.d.sync += bank.eq(Mux(bank == banks - 1, 0, bank + 1))
         return m
 
     def _count(self, m: Module, name: str, init: int, up: Signal, down: Signal) -> data.View:

@@ -6,17 +6,11 @@ from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
-from eightfold.hw.array import multiplier
 from eightfold.hw.array.issue_words import SUPPLY_LAYOUT
-from eightfold.hw.array.multiplier import WeightEncoder
+from eightfold.hw.array.multiplier import WeightEncoder, tap_styles, taps_layout
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import weight_layout
 from eightfold.target.config import AcceleratorConfig
-
-
-def taps_layout(config: AcceleratorConfig) -> data.ArrayLayout:
-    """Return the weights of one lane, as its multipliers take them."""
-    return data.ArrayLayout(multiplier.weight_layout(config.multiplier), config.width)
 
 
 def weight_write_layout(config: AcceleratorConfig) -> data.StructLayout:
@@ -35,7 +29,7 @@ class WeightBuffer(Component):
     Parameters
     ----------
     config
-        ``width`` and ``multiplier``.
+        ``width``, ``multiplier`` and ``dsp_taps``.
     """
 
     write: Annotated[Signal, In(1)]
@@ -78,7 +72,7 @@ class WeightLoader(Component):
     Parameters
     ----------
     config
-        ``lanes``, ``width`` and ``multiplier``.
+        ``lanes``, ``width``, ``multiplier`` and ``dsp_taps``.
     """
 
     words: Annotated[
@@ -124,8 +118,8 @@ class WeightLoader(Component):
             with m.If(self.words.valid):
                 m.d.sync += following.eq(Mux(last, 0, following + 1))
         m.d.sync += self.write.lanes.eq((valid & ~waits) << lane)
-        for d in range(self.config.width):
-            m.submodules[f"encoder{d}"] = encoder = WeightEncoder(self.config.multiplier)
+        for d, style in enumerate(tap_styles(self.config)):
+            m.submodules[f"encoder{d}"] = encoder = WeightEncoder(style)
             m.d.comb += encoder.byte.eq(word.taps[d])
             m.d.sync += self.write.taps[d].eq(encoder.weight)
         return m

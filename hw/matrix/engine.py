@@ -13,7 +13,7 @@ from eightfold.hw.matrix.distance import MatrixDistance
 from eightfold.hw.matrix.operands import MatrixOperands
 from eightfold.hw.matrix.results import MatrixResults
 from eightfold.hw.matrix.walk import MatrixWalk
-from eightfold.hw.ports import engine_port, scratchpad_read, scratchpad_write
+from eightfold.hw.ports import engine_port, requantize_port, scratchpad_read, scratchpad_write
 from eightfold.isa import MATRIX, ErrorCode
 from eightfold.target.config import AcceleratorConfig
 
@@ -61,6 +61,8 @@ class MatrixEngine(Component):
     """The port that reads vectors."""
     scratch_write: Annotated[stream.Interface, lambda self: Out(scratchpad_write(self.config))]
     """The port that writes results."""
+    vector: Annotated[Any, lambda self: In(requantize_port(self.config))]
+    """Sums of the vector engine, for the array's requantizers."""
     status: Annotated[data.View, Out(STATUS_LAYOUT)]
     """One bit, or none without a command."""
 
@@ -82,6 +84,7 @@ class MatrixEngine(Component):
         connect(m, flipped(self.weights), array.weights)
         connect(m, flipped(self.parameters), array.parameters)
         connect(m, array.results, results.results)
+        connect(m, flipped(self.vector), array.vector)
         connect(m, results.write, flipped(self.scratch_write))
         command = self.engine.command
         m.d.comb += [

@@ -87,7 +87,9 @@ class Units(Component):
         run = Signal(run_layout(self.config), reset_less=True)
         valid = Signal()
         opens, final, stopped = Signal(), Signal(), Signal()
-        m.submodules.queue = queue = CreditQueue(unit_layout(self.config), self.depth)
+        m.submodules.queue = queue = CreditQueue(
+            unit_layout(self.config), self.depth, registered=True
+        )
         wiring.connect(m, queue.o, wiring.flipped(self.units))
         m.submodules.vectors = vectors = Skid(local_address(self.config))
         wiring.connect(m, vectors.o, wiring.flipped(self.vectors))

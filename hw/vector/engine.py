@@ -6,11 +6,12 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from eightfold.hw.array.lane_control import reservation
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay, delays
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
-from eightfold.hw.ports import engine_port, scratchpad_read, scratchpad_write
+from eightfold.hw.ports import engine_port, requantize_port, scratchpad_read, scratchpad_write
 from eightfold.hw.vector.beats import VectorBeats
 from eightfold.hw.vector.lane import VectorLane
 from eightfold.hw.vector.reader import VectorReader
@@ -33,6 +34,12 @@ STATUS_LAYOUT = data.StructLayout({"busy": 1, "moving": 1})
 """``busy``: there is a command; ``moving``: a read or a write has been transferred."""
 
 
+def sum_cycle(config: AcceleratorConfig) -> int:
+    """Return the cycle in which the array gets an element's sum, counted from its beat: behind a
+    register for the way there, and not before it could be reserved."""
+    return max(VectorLane.LATENCY + 1, reservation(config))
+
+
 class VectorEngine(Component):
     """Execute VECTOR commands, one after the other; `eightfold.isa.VECTOR` states what they mean.
 
@@ -43,8 +50,10 @@ class VectorEngine(Component):
     starts when there is a place for its results.
 
     An operator on rows has one pass over each, or several: `RowUnit` watches the beats of a pass,
-    beside the lanes. What it finds is the row's only result, which a lane requantizes, or it is
-    ``known`` then, and the next pass starts.
+    beside the lanes. What it finds is the row's only result, which takes the place of a lane's sum,
+    or it is ``known`` then, and the next pass starts.
+
+    The requantizers are those of the MAC array's lanes.
 
     Timing
     ------
@@ -66,6 +75,8 @@ class VectorEngine(Component):
     """The port that reads operands."""
     scratch_write: Annotated[Any, lambda self: Out(scratchpad_write(self.config))]
     """The port that writes results."""
+    requantizer: Annotated[Any, lambda self: Out(requantize_port(self.config))]
+    """What the lanes of the MAC array requantize."""
     tables: Annotated[
         stream.Interface, lambda self: In(stream.Signature(table_load_layout(self.config)))
     ]
@@ -85,7 +96,7 @@ class VectorEngine(Component):
         m.submodules.split = split = VectorBeats(self.config)
         m.submodules.row = row = RowUnit(self.config)
         # A result's way starts with the register that takes the chunk.
-        latency = max(VectorLane.LATENCY, row.sum_cycle + RequantizePipeline.LATENCY)
+        latency = max(self._ways(row)) + RequantizePipeline.LATENCY
         m.submodules.writer = writer = VectorWriter(self.config, latency + 2)
         connect(m, flipped(self.engine.command), walk.command)
         connect(m, walk.reads, reader.reads)
@@ -110,21 +121,18 @@ class VectorEngine(Component):
             m.d.sync += busy.eq(1)
         with m.Elif(writer.done):
             m.d.sync += busy.eq(0)
-        operation, requantize = self._settings(m, taken, row, split)
+        operation = self._settings(m, taken, row, split)
         m.d.comb += [
             reader.two.eq(operation.two),
             split.operation.eq(operation),
             row.operation.eq(operation),
-            row.requantize.eq(requantize),
         ]
-        self._lanes(m, split, row, writer, operation, requantize)
+        self._lanes(m, split, row, writer, operation)
         self._status(m, busy, reader, writer)
         return m
 
-    def _settings(
-        self, m: Module, taken: Value, row: RowUnit, split: VectorBeats
-    ) -> tuple[data.View, data.View]:
-        """Return what holds for a whole command, or for a row of it."""
+    def _settings(self, m: Module, taken: Value, row: RowUnit, split: VectorBeats) -> data.View:
+        """Return what holds for a whole command, and send what holds for a row's results."""
         command = self.engine.command.payload
         operation = Signal(operation_layout(self.config), reset_less=True)
         requantize = Signal(REQUANTIZE_LAYOUT, reset_less=True)
@@ -160,7 +168,10 @@ class VectorEngine(Component):
         m.d.sync += row.again.eq(again)
         with m.If(row.summed):
             m.d.sync += requantize.eq(row.replaced)
-        return operation, requantize
+        change = self.requantizer.change
+        m.d.sync += change.valid.eq(taken | row.summed)
+        m.d.comb += [row.requantize.eq(requantize), change.requantize.eq(requantize)]
+        return operation
 
     def _lanes(
         self,
@@ -169,7 +180,6 @@ class VectorEngine(Component):
         row: RowUnit,
         writer: VectorWriter,
         operation: data.View,
-        requantize: data.View,
     ) -> None:
         """Add the lanes, and what goes along beside them."""
         write = Signal(table_write_layout(self.config))
@@ -196,13 +206,25 @@ class VectorEngine(Component):
                 lane.maximum.eq(row.maximum),
                 lane.common.eq(common),
                 lane.row_result.eq(row.result if lane.takes_rows else 0),
-                lane.requantize.eq(requantize),
                 lane.write.eq(write),
                 row.bytes[number].eq(lane.byte),
                 row.entries[number].eq(lane.operand_b),
             ]
-        m.d.comb += writer.results.eq(Cat(lane.result for lane in lanes))
+        late = sum_cycle(self.config) - VectorLane.LATENCY
+        sums = delay(m, Cat(lane.sum for lane in lanes), "sums{}", late)
+        m.d.comb += [
+            Value.cast(self.requantizer.sums).eq(sums),
+            writer.results.eq(Cat(self.requantizer.results)),
+        ]
         self._emit(m, beat, index, row, writer, operation)
+
+    def _ways(self, row: RowUnit) -> tuple[int, int, int]:
+        """Return the cycles from a beat to the array, of its elements, and of the results of rows
+        whose last beat it is: an extreme, a sum."""
+        way = sum_cycle(self.config)
+        late = way - VectorLane.LATENCY
+        extreme, total = (max(way, cycle + late) for cycle in (row.extreme_cycle, row.sum_cycle))
+        return way, extreme, total
 
     def _emit(
         self,
@@ -213,15 +235,28 @@ class VectorEngine(Component):
         writer: VectorWriter,
         operation: data.View,
     ) -> None:
-        """Tell the writer when there are results: those of rows take ways of their own length."""
-        emerge = VectorLane.LATENCY
+        """Reserve the requantizers, and tell the writer when there are results: those of rows take
+        ways of their own length."""
+        ways = self._ways(row)
         requantizes = RequantizePipeline.LATENCY
-        ways = [emerge, row.extreme_cycle + requantizes, row.sum_cycle + requantizes]
-        for name in ("emit", "close"):
-            stages = delays(m, beat[name], f"{name}{{}}", max(ways), reset=True)
-            chosen = Mux(operation.single_sum, stages[ways[2]], stages[ways[1]])
-            m.d.comb += getattr(writer, name).eq(Mux(operation.single, chosen, stages[ways[0]]))
-        place = delay(m, index, "result_index{}", emerge - VectorLane.REDUCE_CYCLE + 1, reset=True)
+
+        stages = {
+            flag: delays(m, beat[flag], f"{flag}{{}}", max(ways) + requantizes, reset=True)
+            for flag in ("emit", "close")
+        }
+
+        def at(flag: str, cycles: int) -> Value:
+            """Return the beat's flag that many cycles after, or before, its sum."""
+            result, extreme, total = (stages[flag][way + cycles] for way in ways)
+            return Mux(operation.single, Mux(operation.single_sum, total, extreme), result)
+
+        m.d.comb += [
+            self.requantizer.reserve.eq(at("emit", -reservation(self.config))),
+            writer.emit.eq(at("emit", requantizes)),
+            writer.close.eq(at("close", requantizes)),
+        ]
+        behind = ways[0] + requantizes - VectorLane.REDUCE_CYCLE + 1
+        place = delay(m, index, "result_index{}", behind, reset=True)
         m.d.comb += writer.index.eq(Mux(operation.single, 0, place))
 
     def lane(self, takes_rows: bool) -> VectorLane:

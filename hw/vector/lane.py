@@ -1,4 +1,4 @@
-"""A lane of the vector engine: two lookups, an operation, a reduction, a requantizer."""
+"""A lane of the vector engine: two lookups, an operation, a reduction."""
 
 from typing import Annotated, ClassVar
 
@@ -9,8 +9,6 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
-from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
-from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.vector.table import VectorTable
 from eightfold.hw.vector.words import beats, operation_layout, table_write_layout
 from eightfold.isa import Combine
@@ -24,29 +22,30 @@ SPLIT = 17
 
 
 class VectorLane(Component):
-    """Compute ``requantize(reduce(combine(table_a[a], table_b[b])))`` of one element per cycle.
+    """Compute ``reduce(combine(table_a[a], table_b[b]))`` of one element per cycle.
+
+    A lane of the MAC array requantizes it.
 
     Timing
     ------
     One element per cycle, no stalls, no enables. For the element whose bytes are presented in
-    cycle ``n``: ``byte`` in ``n + BYTE_CYCLE``, ``operand_b`` in ``n + OPERAND_CYCLE``, ``result``
-    in ``n + LATENCY``; ``accumulate`` and ``restart`` belong to cycle ``n + REDUCE_CYCLE``,
-    ``index`` to the one before. ``operation``, ``maximum`` and ``requantize`` hold still while
-    elements are on their way.
+    cycle ``n``: ``byte`` in ``n + BYTE_CYCLE``, ``operand_b`` in ``n + OPERAND_CYCLE``, ``sum`` in
+    ``n + LATENCY``; ``accumulate`` and ``restart`` belong to cycle ``n + REDUCE_CYCLE``, ``index``
+    to the one before. ``operation`` and ``maximum`` hold still while elements are on their way.
 
     Parameters
     ----------
     config
         ``vector``, ``vector_lanes`` and ``tables``.
     takes_rows
-        Whether the results of rows are requantized here.
+        Whether the results of rows leave here.
     """
 
     BYTE_CYCLE: ClassVar[int] = 1
     LOOKUP_CYCLE: ClassVar[int] = 2
     OPERAND_CYCLE: ClassVar[int] = LOOKUP_CYCLE + VectorTable.LATENCY + 1
     REDUCE_CYCLE: ClassVar[int] = OPERAND_CYCLE + 3
-    LATENCY: ClassVar[int] = REDUCE_CYCLE + 1 + RequantizePipeline.LATENCY
+    LATENCY: ClassVar[int] = REDUCE_CYCLE + 1
 
     a: Annotated[Signal, In(signed(8))]
     """Operand a."""
@@ -67,18 +66,15 @@ class VectorLane(Component):
     common: Annotated[Signal, In(signed(32))]
     """Operand b if ``operation.common``, in cycle `OPERAND_CYCLE` - 1."""
     row_result: Annotated[Signal, In(signed(32))]
-    """Goes to the requantizer instead of the reduced value if ``operation.single`` and
-    ``takes_rows``."""
-    requantize: Annotated[data.View, In(REQUANTIZE_LAYOUT)]
-    """Parameters of the result."""
+    """``sum`` instead of the reduced value if ``operation.single`` and ``takes_rows``."""
     write: Annotated[data.View, lambda self: In(table_write_layout(self.config))]
     """Load of the tables."""
     byte: Annotated[Signal, Out(signed(8))]
     """Operand a, or the fill byte."""
     operand_b: Annotated[Signal, Out(signed(32))]
     """What was looked up for b."""
-    result: Annotated[Signal, Out(signed(8))]
-    """The element's result."""
+    sum: Annotated[Signal, Out(signed(32))]
+    """The element's window so far: what is requantized."""
 
     def __init__(self, config: AcceleratorConfig, takes_rows: bool = False) -> None:
         self.config, self.takes_rows = config, takes_rows
@@ -100,12 +96,10 @@ class VectorLane(Component):
         b = delay(m, Mux(operation.common, self.common, b), "operand_b")
         m.d.comb += self.operand_b.eq(b)
         reduced = self._reduce(m, self._combine(m, a, b))
-        m.submodules.requantizer = requantizer = RequantizePipeline()
-        acc = Mux(operation.single, self.row_result, reduced) if self.takes_rows else reduced
-        m.d.comb += [requantizer.acc.eq(acc), self.result.eq(requantizer.result)]
-        for name in requantizer.FIELD_CYCLE:
-            field = Value.cast(getattr(requantizer, name))
-            m.d.comb += field.eq(Value.cast(self.requantize[name]))
+        rows = self.takes_rows
+        m.d.comb += self.sum.eq(
+            Mux(operation.single, self.row_result, reduced) if rows else reduced
+        )
         return m
 
     def _lookup(self, m: Module, name: str, byte: Value) -> Value:
@@ -180,19 +174,26 @@ class VectorLane(Component):
     def _accumulators(self, m: Module, after: Signal, reduced: Signal) -> Signal:
         """Add the registers that ``after`` goes into, and return what is there before.
 
-        The RAM is written the cycle after, and read the cycle before: in between, an element of the
-        same accumulator gets what is on its way, ``after`` or ``reduced``.
+        Two are plain registers. More are a RAM that is written the cycle after, and read the cycle
+        before: in between, an element of the same accumulator gets what is on its way, ``after`` or
+        ``reduced``.
         """
         before = Signal(signed(32), reset_less=True)
-        if beats(self.config) == 1:
+        count = beats(self.config)
+        if count == 1:
             with m.If(self.accumulate):
                 m.d.sync += before.eq(after)
             return before
-        m.submodules.accumulators = ram = Memory(
-            shape=signed(32), depth=beats(self.config), init=[]
-        )
-        write, read = ram.write_port(), ram.read_port(domain="comb")
         index = delay(m, self.index, "index")
+        if count == 2:
+            registers = [Signal(signed(32), name=f"sum{n}", reset_less=True) for n in range(2)]
+            for number, register in enumerate(registers):
+                with m.If(self.accumulate & (index == number)):
+                    m.d.sync += register.eq(after)
+            m.d.comb += before.eq(Mux(index, registers[1], registers[0]))
+            return before
+        m.submodules.accumulators = ram = Memory(shape=signed(32), depth=count, init=[])
+        write, read = ram.write_port(), ram.read_port(domain="comb")
         m.d.sync += [write.addr.eq(index), write.en.eq(self.accumulate)]
         m.d.comb += [read.addr.eq(self.index), write.data.eq(reduced)]
         with m.If(self.accumulate & (self.index == index)):

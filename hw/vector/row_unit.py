@@ -31,7 +31,8 @@ class RowUnit(Component):
     Timing
     ------
     Takes `vector_lanes` elements per cycle, rows without a gap. ``result`` of a row comes
-    `extreme_cycle` or `sum_cycle` cycles after its last beat, and stays for a cycle at least.
+    `extreme_cycle` or `sum_cycle` cycles after its last beat, or with a lane's sum if that is
+    later, and stays for a cycle at least.
     ``known`` comes `extreme_cycle` cycles after the last beat of the first pass, and after that of
     the second when `RowFunction` is done. ``maximum`` holds until the next row's beats arrive,
     what ``replace`` sets until its ``function``.
@@ -93,7 +94,13 @@ class RowUnit(Component):
         m.submodules.function = function = RowFunction()
         m.d.comb += [
             self.maximum.eq(extreme),
-            self.result.eq(Mux(self.operation.single_sum, total, Cat(number, extreme).as_signed())),
+            self.result.eq(
+                Mux(
+                    self.operation.single_sum,
+                    self._late(m, total, self.sum_cycle),
+                    self._late(m, Cat(number, extreme), self.extreme_cycle).as_signed(),
+                )
+            ),
             function.start.eq((complete & ~self.operation.single) | self.again),
             function.function.eq(self.row),
             function.x.eq(total),
@@ -105,6 +112,10 @@ class RowUnit(Component):
             with m.If(self.row == kind):
                 m.d.comb += [self.replaced[n].eq(getattr(function, n)) for n in names]
         return m
+
+    def _late(self, m: Module, value: Value, cycle: int) -> Value:
+        """Return the value of a cycle not before that of a lane's sum."""
+        return delay(m, value, "late{}", max(0, VectorLane.LATENCY - cycle))
 
     def _extreme(self, m: Module, mask: Value) -> tuple[Value, Value, Value]:
         """Return the extreme byte, its element's number, and 1 when they are complete."""

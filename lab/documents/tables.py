@@ -118,6 +118,7 @@ SIZES: tuple[tuple[str, Callable[[AcceleratorConfig], str]], ...] = (
     ("products of a lane per cycle (`width`)", lambda config: number(config.width)),
     ("MACs per cycle", lambda config: number(config.macs_per_cycle)),
     ("products in (`multiplier`)", lambda config: STYLES[config.multiplier]),
+    ("of those in DSP blocks all the same (`dsp_taps`)", lambda config: number(config.dsp_taps)),
     ("bytes of a beat (`port`)", lambda config: number(config.port)),
     ("scratchpad (`scratchpad`)", lambda config: size(config.scratchpad)),
     ("bytes of a scratchpad access", lambda config: number(config.vector)),

@@ -34,7 +34,7 @@ ODD_CONFIGS = {
     for config in (
         PRESETS["nano"].replace(lanes=3, width=5, vector_lanes=8, psum_depth=16, line_depth=64),
         PRESETS["nano"].replace(
-            lanes=1, width=2, port=32, vector_lanes=1, tables=4, parameter_banks=2
+            lanes=1, width=2, port=32, vector_lanes=1, tables=4, parameter_banks=4
         ),
         PRESETS["nano"].replace(
             lanes=7, width=3, port=8, vector_lanes=2, output_depth=32, scratchpad=1 << 14
@@ -62,7 +62,7 @@ def random_config(rng: np.random.Generator) -> AcceleratorConfig:
         width=max(width, 2),
         port=port,
         psum_depth=power(16, 1024),
-        parameter_banks=power(2, 64),
+        parameter_banks=power(4, 64),
         output_depth=power(32, 128),
         scratchpad=power(1 << 14, 1 << 18),
         weight_buffer=power(max(512, 32 * port), 1 << 14),

@@ -9,10 +9,15 @@ from typing import Any
 
 import cocotb
 import numpy as np
+from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
+from eightfold.golden.requantize import requantize
+from eightfold.hw.array.lane_control import reservation
 from eightfold.hw.array.mac_array import latency
 from eightfold.hw.array.partial_sums import PartialSums
+from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
+from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.sim.bench.scoreboard import StreamScoreboard, wrong_byte
 from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import (
@@ -24,10 +29,11 @@ from eightfold.sim.bench.support import (
     rng,
     start_clock_and_reset,
 )
+from eightfold.sim.bench.words import pack
 from eightfold.sim.machine import beats as beats_model
 from eightfold.sim.machine.beats import Program
 from eightfold.sim.machine.explain import explain_beats
-from eightfold.sim.stimuli.beats import ProgramBuilder, random_program
+from eightfold.sim.stimuli.beats import ProgramBuilder, random_program, requantize_fields
 from eightfold.target.config import AcceleratorConfig
 
 INPUTS = ("parameters", "weights", "activations")
@@ -38,6 +44,64 @@ def words_of(results: NDArray[np.int8]) -> list[int]:
     return [int.from_bytes(row.tobytes(), "little") for row in results]
 
 
+class VectorSide:
+    """The vector engine's place in a bench: random sums at random times, each result compared.
+
+    Parameters
+    ----------
+    share
+        Probability that it has the requantizers in a cycle; 0 leaves them to the array.
+
+    Attributes
+    ----------
+    results
+        Vectors of results that were right.
+    """
+
+    QUIET = 8
+    """Cycles from a change of parameters to the first sums."""
+
+    def __init__(self, dut: Any, config: AcceleratorConfig, share: float) -> None:
+        self.dut, self.config, self.share = dut, config, share
+        self.rng = rng(99)
+        self.results = 0
+        for name in ("reserve", "sums", "change__valid", "change__requantize"):
+            getattr(dut, f"vector__{name}").value = 0
+
+    async def run(self) -> None:
+        """Change the parameters, send sums for a while, wait for their results; again and again."""
+        while self.share:
+            fields = requantize_fields(self.rng, 1)
+            parameters = {name.partition(".")[2]: values for name, values in fields.items()}
+            self.dut.vector__change__requantize.value = pack(REQUANTIZE_LAYOUT, parameters)[0]
+            self.dut.vector__change__valid.value = 1
+            await RisingEdge(self.dut.clk)
+            self.dut.vector__change__valid.value = 0
+            await clock_cycles(self.dut, int(self.rng.integers(self.QUIET, 2 * self.QUIET)))
+            await self._sums({name: int(values[0]) for name, values in parameters.items()})
+
+    async def _sums(self, parameters: dict[str, int]) -> None:
+        ahead, behind = reservation(self.config), RequantizePipeline.LATENCY
+        lanes = self.config.vector_lanes
+        reserved = self.rng.random(int(self.rng.integers(1, 60))) < self.share
+        sums = self.rng.integers(-(1 << 31), 1 << 31, (len(reserved), lanes), dtype=np.int32)
+        small = self.rng.random(len(reserved)) < 0.5
+        sums[small] %= 1 << 14
+        expected = requantize(sums, **parameters)
+        for now in range(len(reserved) + ahead + behind):
+            self.dut.vector__reserve.value = int(now < len(reserved) and reserved[now])
+            there, done = now - ahead, now - ahead - behind
+            if 0 <= there < len(reserved):
+                self.dut.vector__sums.value = int.from_bytes(sums[there].tobytes(), "little")
+            await RisingEdge(self.dut.clk)
+            if done >= 0 and reserved[done]:
+                word = int(self.dut.vector__results.value)
+                got = np.frombuffer(word.to_bytes(lanes, "little"), np.int8)
+                text = f"results of the vector engine's sums {sums[done]} by {parameters}"
+                np.testing.assert_array_equal(got, expected[done], text)
+                self.results += 1
+
+
 class ArrayBench:
     """A MAC array with a source on every input, and every result compared as it comes.
 
@@ -45,6 +109,8 @@ class ArrayBench:
     ----------
     stalls
         Probability of a pause in parameters, weights, activations and results.
+    share
+        Of the requantizers' cycles, the vector engine's.
 
     Attributes
     ----------
@@ -55,7 +121,11 @@ class ArrayBench:
     """
 
     def __init__(
-        self, dut: Any, config: AcceleratorConfig, stalls: Sequence[float] = (0.0, 0.0, 0.0, 0.0)
+        self,
+        dut: Any,
+        config: AcceleratorConfig,
+        stalls: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
+        share: float = 0.0,
     ) -> None:
         self.dut, self.config = dut, config
         self.sources = {
@@ -64,6 +134,7 @@ class ArrayBench:
         }
         self.sink = StreamSink(dut, "results", stall=stalls[-1])
         self.scoreboard = StreamScoreboard(dut)
+        self.vector = VectorSide(dut, config, share)
         self.words: dict[str, list[int]] = {}
         self.cycles: list[int] = []
         self.sink.add_callback(lambda _: self.cycles.append(cycle()))
@@ -80,6 +151,7 @@ class ArrayBench:
         self.words = program.packed(self.config)
         await start_clock_and_reset(self.dut)
         cocotb.start_soon(watchdog([*self.sources.values(), self.sink]))
+        cocotb.start_soon(self.vector.run())
         for name in streams:
             self.sources[name].append(self.words[name])
 
@@ -92,12 +164,17 @@ class ArrayBench:
 @cocotb.test()
 @cocotb.parametrize(stall=[0.0, 0.3, None])
 async def random_programs(dut: Any, stall: float | None) -> None:
-    """Random passes give the model's results in order; stall None: each stream at its own pace."""
+    """Random passes give the model's results in order; stall None: each stream at its own pace.
+
+    With stalls, the vector engine takes requantizers as well, seldom or nearly always.
+    """
     config = configuration()
     generator = rng(int(10 * (stall or 0)))
     stalls = [stall] * 4 if stall is not None else generator.choice([0, 0.1, 0.5, 0.85], 4).tolist()
-    bench = ArrayBench(dut, config, stalls)
+    share = float(generator.choice([0.05, 0.95])) if stall is None else stall
+    bench = ArrayBench(dut, config, stalls, share)
     await bench.run(random_program(config, generator, parameters()["passes"]))
+    assert (bench.vector.results > 0) == (share > 0)
 
 
 @cocotb.test()
@@ -106,7 +183,7 @@ async def results_wait_for_a_slow_consumer(dut: Any) -> None:
     config = configuration()
     bench = ArrayBench(dut, config, [0, 0, 0, 0.9])
     builder = ProgramBuilder(config, rng())
-    for _ in range(config.parameter_banks - 1):
+    for _ in range(config.matrix_banks - 1):
         builder.dense(config.psum_depth, 1)
     await bench.run(builder.build())
 
@@ -118,7 +195,7 @@ async def one_vector_per_cycle(dut: Any) -> None:
     pixels = max(config.lanes, PartialSums.REVISIT)
     chunks = 3
     # A bank per tile, and as many tiles as there are free banks in the ring.
-    tiles = config.parameter_banks - 1
+    tiles = config.matrix_banks - 1
     bench = ArrayBench(dut, config)
     builder = ProgramBuilder(config, rng())
     for _ in range(tiles):
@@ -136,7 +213,7 @@ async def a_pass_takes_as_long_as_its_weights(dut: Any) -> None:
     chunks = 3 if config.lanes >= PartialSums.REVISIT else 1
     bench = ArrayBench(dut, config)
     builder = ProgramBuilder(config, rng())
-    for _ in range(config.parameter_banks - 1):
+    for _ in range(config.matrix_banks - 1):
         builder.dense(1, chunks)
     await bench.run(builder.build())
     gaps = np.diff(bench.cycles)

@@ -85,6 +85,8 @@ class EngineBench:
     async def start(self) -> None:
         """Reset the engine."""
         self.dut.scratch_read__valid.value = 0
+        for name in ("reserve", "sums", "change__valid", "change__requantize"):
+            getattr(self.dut, f"vector__{name}").value = 0
         await start_clock_and_reset(self.dut)
         streams = [*self.sources.values(), self.reader, self.writer]
         cocotb.start_soon(watchdog(streams))

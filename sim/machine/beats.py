@@ -98,8 +98,8 @@ class ArrayModel:
         self.entered = [[*before] for _ in range(config.window_rows)]
         self.psums = np.zeros((config.psum_depth, lanes), np.int32)
         names = [name for name, _ in isa.REQUANTIZE_LAYOUT]
-        self.banks = {name: np.zeros((config.parameter_banks, lanes), np.int64) for name in names}
-        self.bank = config.parameter_banks - 1
+        self.banks = {name: np.zeros((config.matrix_banks, lanes), np.int64) for name in names}
+        self.bank = config.matrix_banks - 1
         self.next_weights = iter(buffers(program.weights["last"], lanes))
         self.next_parameters = iter(buffers(program.parameters["last"], lanes))
         self.sums: list[NDArray] = []
@@ -120,7 +120,7 @@ class ArrayModel:
 
     def _advance_bank(self) -> None:
         words = _take(self.next_parameters, "parameters")
-        self.bank = (self.bank + 1) % self.config.parameter_banks
+        self.bank = (self.bank + 1) % self.config.matrix_banks
         for name, bank in self.banks.items():
             values = self.program.parameters[f"requantize.{name}"][words]
             bank[self.bank, : len(values)] = values

@@ -278,7 +278,7 @@ class Queues:
         # What waits, and what may.
         self.room = {
             isa.Opcode.WEIGHTS: max(1, config.weight_buffer // buffer),
-            isa.Opcode.PARAMETERS: config.parameter_banks - 1,
+            isa.Opcode.PARAMETERS: config.matrix_banks - 1,
         }
         if roomy:
             self.room = dict.fromkeys(self.room, sys.maxsize)

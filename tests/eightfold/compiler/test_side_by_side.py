@@ -22,7 +22,11 @@ from tests.support.networks.covered import expect_covered
 from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
 
 WIDE = replace(PRESETS["base"], scratchpad=1 << 16)
-CONFIGS = [WIDE, replace(WIDE, psum_depth=16), replace(WIDE, width=8, lanes=12, line_depth=16)]
+CONFIGS = [
+    WIDE,
+    replace(WIDE, psum_depth=16),
+    replace(WIDE, width=8, lanes=12, line_depth=16, dsp_taps=0),
+]
 
 
 class Layers:

@@ -9,6 +9,7 @@ from eightfold.hw import ports
 from eightfold.hw.array.mac_array import latency
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.control.command_fetch import CommandFetch
 from eightfold.hw.control.command_queue import CommandQueue
 from eightfold.hw.matrix.parameter_records import BIAS, RECORD
@@ -19,6 +20,7 @@ from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.memory.writer import MemoryWriter
 from eightfold.hw.mover import engine as mover
 from eightfold.hw.mover import indices as mover_indices
+from eightfold.hw.vector.engine import sum_cycle
 from eightfold.hw.vector.lane import VectorLane
 from eightfold.hw.vector.reader import VectorReader
 from eightfold.hw.vector.row_function import RowFunction
@@ -52,6 +54,8 @@ def test_constants_are_those_of_the_hardware(config: str) -> None:
         "GATHER_OFFSET": (timing.GATHER_OFFSET, mover_indices.Indices.LATENCY),
         "GATHER_WINDOW": (timing.GATHER_WINDOW, mover_indices.INDEX),
         "VECTOR_LANE": (timing.VECTOR_LANE, VectorLane.LATENCY),
+        "vector_sum": (timing.vector_sum(sizes), sum_cycle(sizes)),
+        "REQUANTIZE": (timing.REQUANTIZE, RequantizePipeline.LATENCY),
         "VECTOR_AHEAD": (timing.VECTOR_AHEAD, VectorReader.DEPTH),
         "ROW_EXTREME": (timing.ROW_EXTREME + levels, rows.extreme_cycle),
         "ROW_SUM": (timing.ROW_SUM + levels, rows.sum_cycle),

@@ -318,7 +318,7 @@ def test_rows_that_a_document_loses_are_named(
 def test_slow_registers_are_counted_by_component() -> None:
     ends = [
         {"cell": "mover.units.queue_TRELLIS_FF_Q", "port": "DI", "event": "posedge clk", "delay": d}
-        for d in (4.0, 10.4)
+        for d in ([1.0, 4.0], [9.5, 10.4])
     ]
     ends += [
         {"cell": f"array.lane{n}.acc.sum_TRELLIS_FF_Q", "port": "DI", "event": event, "delay": 9.5}

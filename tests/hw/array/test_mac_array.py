@@ -64,4 +64,4 @@ def test_matches_model_and_keeps_its_promises_of_time(simulator, lanes, width, s
 
 def test_latency_does_not_depend_on_the_multiplier_style():
     infer, rows = (AcceleratorConfig(multiplier=style) for style in ("infer", "rows"))
-    assert latency(infer) == latency(rows) == 30
+    assert latency(infer) == latency(rows) == 28

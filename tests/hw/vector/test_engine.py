@@ -4,10 +4,10 @@
 import pytest
 
 from eightfold.hw.memory.scratchpad import Scratchpad
-from eightfold.hw.vector.engine import VectorEngine
 from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.row_cases import row_case, row_cases
+from tests.support.hardware.vector_harness import VectorHarness
 
 BENCH = "eightfold.sim.benches.vector_engine"
 NARROW = {"lanes": 4, "width": 4, "port": 4, "scratchpad": 4096}
@@ -24,7 +24,7 @@ def run_engine(
     testcase=None,
 ):
     return run_bench(
-        lambda: VectorEngine(AcceleratorConfig(**config)),
+        lambda: VectorHarness(AcceleratorConfig(**config)),
         bench,
         simulator,
         parameters={

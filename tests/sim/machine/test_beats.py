@@ -8,7 +8,7 @@ from eightfold.sim.machine.beats import Program, buffers, results
 from eightfold.sim.stimuli.beats import ProgramBuilder, random_program, requantize_fields
 from eightfold.target.config import AcceleratorConfig
 
-CONFIG = AcceleratorConfig(lanes=4, width=3, psum_depth=16, parameter_banks=2)
+CONFIG = AcceleratorConfig(lanes=4, width=3, psum_depth=16, parameter_banks=4)
 FLAGS = ("depthwise", "fire", "first", "last", "next_weights", "next_parameters")
 
 

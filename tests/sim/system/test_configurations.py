@@ -34,12 +34,14 @@ SWEPT = {
         port=32,
         vector_lanes=8,
         psum_depth=64,
-        parameter_banks=2,
+        parameter_banks=4,
         line_depth=1024,
         scratchpad=1 << 17,
         weight_buffer=2048,
         tables=8,
         command_queue=128,
+        multiplier="rows",
+        dsp_taps=4,
     ),
     "many-lanes": NANO.replace(
         lanes=20,
@@ -53,6 +55,8 @@ SWEPT = {
         weight_buffer=512,
         output_depth=128,
         command_queue=256,
+        multiplier="rows",
+        dsp_taps=1,
     ),
 }
 """Configurations that between them take every field to at least three values."""
