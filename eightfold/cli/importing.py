@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +31,8 @@ class Request:
     samples: Mapping[str, NDArray] | None
     count: int
     json_file: Path | None
+    calibration: str | None
+    asymmetric: bool
 
 
 def _tflite(request: Request) -> int:
@@ -45,9 +47,7 @@ def _tflite(request: Request) -> int:
             imported = import_model(request.source, request.samples)
             comparison = imported.compared(request.count)
     except Refused as refused:
-        for line in refused.faults:
-            complain(f"eightfold: {request.source}: {line}")
-        return 2
+        return _refuse(request, refused.faults)
     write_file(request.output, imported.model)
     if request.json_file:
         text = json.dumps({"model": str(request.output), **comparison.as_json()}, indent=1) + "\n"
@@ -93,7 +93,40 @@ def _print(comparison: "Comparison", title: str) -> None:
         click.echo(f"{name}: the same class in {same} of {comparison.samples} samples")
 
 
-SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite}
+def _tpu_mlir(request: Request) -> int:
+    """Write a float network as one of TPU-MLIR's int8, and say how far it is from float.
+
+    Returns the exit status.
+    """
+    from eightfold.importer import Refused
+    from eightfold.importer.tpu_mlir import METHODS, Method, import_program
+
+    if not request.samples:
+        raise InputError("--spec tpu-mlir: thresholds come from data; give --samples IN.npz")
+    wanted = request.calibration or "kl"
+    method: Method = next(each for each in METHODS if each == wanted)
+    try:
+        with terminal_progress(f"importing {request.source.name}"):
+            imported = import_program(
+                request.source, request.samples, method, asymmetric=request.asymmetric
+            )
+            lines = imported.lines(request.samples)
+    except Refused as refused:
+        return _refuse(request, refused.faults)
+    write_file(request.output, imported.program.save())
+    for line in lines:
+        click.echo(line)
+    click.echo(request.output)
+    return 0
+
+
+def _refuse(request: Request, faults: Sequence[str]) -> int:
+    for line in faults:
+        complain(f"eightfold: {request.source}: {line}")
+    return 2
+
+
+SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite, "tpu-mlir": _tpu_mlir}
 """By the spec in whose terms the result is: who imports, and returns the exit status."""
 
 
@@ -135,6 +168,14 @@ SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite}
     help="Inputs by name, each with a further first axis: values without a quantization of their "
     "own get the range that they have over these, and every tensor is compared for them.",
 )
+@click.option(
+    "--calibration",
+    type=click.Choice(["max", "percentile", "kl"]),
+    help="How a threshold comes from the samples' values, of --spec tpu-mlir; without it kl.",
+)
+@click.option(
+    "--asymmetric", is_flag=True, help="Zero points, of --spec tpu-mlir; without it thresholds."
+)
 def import_command(
     source: Path,
     output: Path,
@@ -142,6 +183,8 @@ def import_command(
     json_file: Path | None,
     count: int,
     samples: Path | None,
+    calibration: str | None,
+    asymmetric: bool,
 ) -> None:
     """Make of a quantized MODEL of another tool an int8 network that the accelerator runs.
 
@@ -149,13 +192,22 @@ def import_command(
     QuantizeLinear and DequantizeLinear, as onnxruntime's static quantization writes it. What has no
     exact int8 form is refused, all of it, layer by layer. Every int8 tensor is compared with the
     source's own runtime; exit status 1 if a difference has no cause, or is beyond its bound.
+
+    With --spec tpu-mlir MODEL is a float network, .tflite, .onnx or .xml, and the result TPU-MLIR's
+    int8, an .npz that eightfold run takes; docs/other-specs.md shows it.
     """
+    if spec != "tpu-mlir" and (calibration or asymmetric):
+        raise InputError("--calibration and --asymmetric are of --spec tpu-mlir; leave them out")
+    if spec == "tpu-mlir" and json_file:
+        raise InputError("--json is of --spec tflite; leave it out")
     request = Request(
         source=source,
         output=output,
         samples=_read_samples(samples) if samples else None,
         count=count,
         json_file=json_file,
+        calibration=calibration,
+        asymmetric=asymmetric,
     )
     raise SystemExit(SPECS[spec](request))
 

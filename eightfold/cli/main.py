@@ -172,11 +172,15 @@ def run(
 ) -> None:
     """Run MODEL once and report every operator; with --frames those of the last inference.
 
+    MODEL.npz is a network that `eightfold import --spec tpu-mlir` has written.
+
     --json and --html have besides how each frame compares.
     """
     from eightfold.run.session import Session  # the model reader and golden load only when needed
 
     inputs = _load_inputs(input_file) if input_file else None
+    if model.suffix == ".npz":
+        raise SystemExit(_run_program(model, inputs, backend, config, seed, output))
     if html_file:
         require_page()  # better before the simulation than after
     content, notes = taken(model)
@@ -245,6 +249,32 @@ def run(
         if frames is None:
             click.echo(verdict(result))
     raise SystemExit(1 if any(each.mismatches for each in results) else 0)
+
+
+def _run_program(
+    model: Path,
+    inputs: dict[str, np.ndarray] | None,
+    backend: str,
+    config: str,
+    seed: int,
+    output: Path | None,
+) -> int:
+    """Run a network of TPU-MLIR, and return the exit status."""
+    from eightfold.run.program import run_program
+
+    context = click.get_current_context()
+    taken = {"model", "input_file", "backend", "config", "seed", "output"}
+    for each in context.command.params:
+        source = context.get_parameter_source(each.name or "")
+        if each.name not in taken and source is click.core.ParameterSource.COMMANDLINE:
+            raise InputError(f"{each.opts[0]} is for .tflite models; leave it out for {model.name}")
+    with terminal_progress(f"running {model.name} on {backend}") as progress:
+        ran = run_program(model, inputs, backend, config, seed, progress)
+    if output:
+        write_file(output, npz_bytes(ran.outputs))
+    for line in ran.lines:
+        click.echo(line)
+    return int(ran.wrong > 0)
 
 
 def _load_inputs(path: Path) -> dict[str, np.ndarray]:

@@ -206,6 +206,28 @@ def avg_pool(
     return pooled(total, scale, offset, rounding, code or code_of(x)).transpose(0, 3, 1, 2)
 
 
+def max_pool(
+    x: NDArray[Any], *, kernel: Pair, stride: Pair = (1, 1), pads: Pads = NO_PADS
+) -> NDArray[Any]:
+    """Return the largest code of each window, without padding: S_x = S_y, by the calibration.
+
+    The chapter has no form of it, as nothing is computed. Shapes as `avg_pool`.
+
+    Raises
+    ------
+    RejectedError, UndefinedError
+        As `avg_pool`, and if padding is as wide as the window.
+    """
+    if x.ndim != 4 or any(
+        pad >= size for each, size in zip(pads, kernel, strict=True) for pad in each
+    ):
+        raise RejectedError(f"a window of {kernel} with padding {pads} does not fit rank {x.ndim}")
+    low, _ = RANGES[code_of(x)]
+    padded = _padded(x, pads, low).transpose(0, 2, 3, 1)
+    taps = Window(kernel, stride).taps(padded, fill=low)
+    return taps.max(axis=(4, 5)).astype(x.dtype).transpose(0, 3, 1, 2)
+
+
 def pooled(
     total: NDArray[np.int64],
     scale: float | np.float32,

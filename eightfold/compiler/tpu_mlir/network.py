@@ -27,6 +27,7 @@ from eightfold.golden.binary import broadcast
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.tpu_mlir.numbers import Code
+from eightfold.golden.tpu_mlir.windows import Pair
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.target.config import AcceleratorConfig
 
@@ -237,6 +238,49 @@ class TpuMlirNetwork:
 
         return self._add("Pad", (x,), build, code)
 
+    def max_pool(self, x: int, *, kernel: Pair, **window: Any) -> int:
+        """Add `eightfold.golden.tpu_mlir.windows.max_pool`: VECTOR."""
+
+        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
+            return windows.max_pool(steps, source, kernel=kernel, **window)
+
+        return self._add("MaxPool", (x,), build, None)
+
+    def concat(self, *tensors: int, axis: int) -> int:
+        """Add codes that stand side by side along an axis: MOVE. Their types are the same."""
+
+        def build(steps: StepList, codes: Codes, *operands: Operand) -> Shape:
+            if len(set(codes)) > 1:
+                raise InputError(f"{', '.join(codes[:-1])} do not join; use one type")
+            starts = np.cumsum([0, *(prod(shape) for _, shape in operands)]).tolist()
+            parts = [
+                start + np.arange(prod(shape)).reshape(shape)
+                for start, (_, shape) in zip(starts, operands, strict=False)
+            ]
+            places = np.concatenate(parts, axis)
+            target = steps.temporary(places.size)
+            inside = [
+                copy
+                for start, (tensor, shape) in zip(starts, operands, strict=False)
+                for copy in copies(_of(places, start, prod(shape)), tensor, shape, 1)
+            ]
+            steps.steps.append(Movement(target=target, copies=tuple(inside)))
+            return places.shape
+
+        return self._add("Concat", tensors, build, None)
+
+    def arrange(self, x: int, order: NDArray[np.int64]) -> int:
+        """Add codes in another order: element i is ``order.flat[i]`` of x, in ``order``'s shape:
+        MOVE."""
+
+        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
+            target = steps.temporary(order.size)
+            inside = copies(order, *source, 1)
+            steps.steps.append(Movement(target=target, copies=tuple(inside)))
+            return order.shape
+
+        return self._add("Permute", (x,), build, None)
+
     def _tensor(self, shape: Shape, code: Code) -> int:
         self._shapes.append(shape)
         self._codes.append(code)
@@ -266,6 +310,12 @@ class TpuMlirNetwork:
 def _common(a: Operand, b: Operand) -> Shape:
     """Return the shape that two operands broadcast to."""
     return broadcast(*(np.broadcast_to(False, shape) for _, shape in (a, b)))[0].shape
+
+
+def _of(places: NDArray[np.int64], start: int, count: int) -> NDArray[np.int64]:
+    """Return the places in one tensor of several, -1 where they are others'."""
+    inside = (places >= start) & (places < start + count)
+    return np.where(inside, places - start, -1)
 
 
 def _prelu(

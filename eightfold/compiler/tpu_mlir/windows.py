@@ -23,7 +23,7 @@ from eightfold.compiler.exact import (
     StepFunction,
     least_product,
 )
-from eightfold.compiler.steps.channelwise import DepthwiseConvolution
+from eightfold.compiler.steps.channelwise import DepthwiseConvolution, MaximumPool
 from eightfold.compiler.steps.convolution import Convolution, widened
 from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise
 from eightfold.compiler.steps.windowed import Axis
@@ -309,6 +309,19 @@ def avg_pool(
         part_sum = steps.two_bytes(part.function, sums(part.high), sums(part.low), shape)
         total = part_sum if total is None else steps.pointwise(part.join, (total, part_sum), shape)
     return shape
+
+
+def max_pool(
+    steps: StepList, source: Operand, *, kernel: Pair, stride: Pair = (1, 1), pads: Pads = NO_PADS
+) -> Shape:
+    """Add a MaxPool of NHWC; return the result's shape."""
+    if any(pad >= size for each, size in zip(pads, kernel, strict=True) for pad in each):
+        raise InputError(f"padding {pads} is as wide as the window {kernel}")
+    geometry = _geometry(source, Window(kernel, stride), pads, 0, source[1][-1])
+    del geometry["fill"]
+    target = steps.temporary(prod(geometry["target_shape"]))
+    steps.steps.append(MaximumPool(**geometry, target=target, low=-128, high=127))
+    return geometry["target_shape"]
 
 
 def _check_int8(name: str, weights: NDArray[np.int8]) -> None:
