@@ -5,10 +5,10 @@ run alone, on the codes that the runtime's values have: what then differs is its
 such element has a cause whose size is derived, see `_causes`.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,12 +45,12 @@ class TensorReport:
     own_bound: int
     """The same, if all operands are as the runtime has them."""
 
-    elements: int = 0
-    different: int = 0
-    largest: int = 0
-    own_different: int = 0
-    own_largest: int = 0
-    causes: Counter = field(default_factory=Counter)
+    elements: int
+    different: int
+    largest: int
+    own_different: int
+    own_largest: int
+    causes: Counter[str]
     """Why elements differ although their operands do not: how many, by cause."""
 
     @property
@@ -107,30 +107,24 @@ def drawn(network: Network, codes: Mapping[str, Codes], count: int) -> dict[str,
 
 def compare(model: bytes, lowering: Lowering, samples: Mapping[str, NDArray]) -> Comparison:
     """Run samples, arrays by input with a further first axis, and compare every tensor."""
-    graph, network = load_int8(model), lowering.network
-    comparer = _Comparer(graph, lowering)
+    network = lowering.network
+    comparer = _Comparer(load_int8(model), lowering)
     count = len(next(iter(samples.values())))
-    found = [comparer.run({n: array[k] for n, array in samples.items()}) for k in range(count)]
-    reports = comparer.reports([residuals for _, residuals in found])
-    for differences, _ in found:
-        comparer.count(reports, differences)
-    outputs = [name for name in network.outputs if len(network.shapes[name]) == 2]
-    classes = {
-        name: sum(classified[name] for classified in comparer.classified)
-        for name in outputs
-        if network.shapes[name][1] > 1
-    }
+    for number in range(count):
+        comparer.run({name: array[number] for name, array in samples.items()})
     return Comparison(
-        runtime=network.runtime, samples=count, tensors=[*reports.values()], classes=classes
+        runtime=network.runtime,
+        samples=count,
+        tensors=comparer.reports(),
+        classes=dict(comparer.classes),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Difference:
-    """Of one sample: of codes in all, of the operator alone, and how far the latter has to go."""
+class _Difference(NamedTuple):
+    """Of one sample: of codes in all, of the operator alone, and how far those of the latter go."""
 
-    whole: NDArray[np.int64]
-    own: NDArray[np.int64]
+    whole: NDArray[np.int16]
+    own: NDArray[np.int16]
     need: NDArray[np.float64]
 
 
@@ -140,57 +134,59 @@ class _Comparer:
     def __init__(self, graph: Graph, lowering: Lowering) -> None:
         self.graph = graph
         self.low = lowering
+        self.network = lowering.network
         self.ranges = lowering.ranges
         self.codes = lowering.ranges.codes
-        self.classified: list[dict[str, bool]] = []
-        read = {name for layer in lowering.network.layers for name in layer.inputs}
+        self.found: dict[str, list[_Difference]] = defaultdict(list)
+        self.residuals: dict[str, list[list[float]]] = defaultdict(list)
+        self.classes: Counter[str] = Counter()
+        read = {name for layer in self.network.layers for name in layer.inputs}
         names = {*self.ranges.real.values(), *self.ranges.before.values(), *read}
-        self.names = sorted(name for name in names if name in lowering.network.shapes)
-        self.names = [n for n in self.names if n not in lowering.network.constants]
-        self.tensors = [*lowering.network.inputs, *(step.tensor for step in lowering.steps)]
+        self.names = sorted(names & {*self.network.shapes} - {*self.network.constants})
 
-    def run(
-        self, inputs: Mapping[str, NDArray]
-    ) -> tuple[dict[str, _Difference], dict[tuple[str, int], float]]:
-        """Return the differences of each tensor, and by how much what steps read is no code."""
-        values = self.low.network.evaluate(inputs, self.names)
+    def run(self, inputs: Mapping[str, NDArray]) -> None:
+        """Find the differences of each tensor, and by how much what steps read is no code."""
+        values = self.network.evaluate(inputs, self.names)
         given = {
-            self.low.places[name].tensor: self.low.places[name].stored(self.codes[name].of(array))
+            self._at(name): self._stored(name, self.codes[name].of(array))
             for name, array in inputs.items()
         }
         got = run_graph(self.graph, given)
         right = {
             tensor: self._stored(tensor, self.codes[tensor].of(values[self.ranges.real[tensor]]))
-            for tensor in self.tensors
+            for tensor in (*self.network.inputs, *(step.tensor for step in self.low.steps))
         }
-        found, residuals = {}, {}
-        for name in self.low.network.inputs:
-            found[name] = self._difference(name, got, given[self._at(name)], right, values)
+        alone = {name: given[self._at(name)] for name in inputs}
         for step in self.low.steps:
             given = {self._at(name): right[name] for name in step.operands}
             for operator in self.graph.operators[step.first : step.last]:
                 results = run_operator(self.graph, operator, given)
                 given.update(zip(operator.outputs, results, strict=True))
-            alone = given[self._at(step.tensor)]
-            found[step.tensor] = self._difference(step.tensor, got, alone, right, values)
-            for number, name in enumerate(self._read(step)):
-                tensor = step.operands[number]
-                real = self.codes[tensor].real(right[tensor])
-                error = np.abs(self._stored(tensor, values[name]) - real)
-                residuals[step.tensor, number] = float(error.max())
-        self.classified.append(
-            {
-                name: bool(
-                    np.array_equal(
-                        got[self._at(tensor)].argmax(-1),
-                        values[self.ranges.real[tensor]].argmax(-1),
-                    )
-                )
-                for name in self.low.network.outputs
-                for tensor in [self.ranges.tensor_of[name]]
-            }
-        )
-        return found, residuals
+            alone[step.tensor] = given[self._at(step.tensor)]
+            read = [name for name in step.layer.inputs if name not in self.network.constants]
+            errors = [
+                self._stored(tensor, values[name if name in values else self.ranges.real[name]])
+                - self.codes[tensor].real(right[tensor])
+                for name, tensor in zip(read, step.operands, strict=True)
+            ]
+            self.residuals[step.tensor].append([float(np.abs(each).max()) for each in errors])
+        for tensor, codes in alone.items():
+            position = self.codes[tensor].position(
+                self._stored(tensor, values[self.ranges.before[tensor]])
+            )
+            low = np.where(codes == -128, -np.inf, codes - 0.5)
+            high = np.where(codes == 127, np.inf, codes + 0.5)
+            need = np.maximum(np.maximum(low - position, position - high), 0)
+            wanted = right[tensor].astype(np.int64)
+            whole, own = (
+                each.astype(np.int16) for each in (got[self._at(tensor)] - wanted, codes - wanted)
+            )
+            self.found[tensor].append(_Difference(whole, own, need[own != 0]))
+        for name in self.network.outputs:
+            if len(self.network.shapes[name]) == 2 and self.network.shapes[name][1] > 1:
+                codes = got[self._at(self.ranges.tensor_of[name])]
+                same = codes.argmax(1) == values[name].argmax(1)
+                self.classes[name] += bool(same.all())
 
     def _at(self, tensor: str) -> int:
         return self.low.places[tensor].tensor
@@ -198,88 +194,57 @@ class _Comparer:
     def _stored(self, tensor: str, values: NDArray[Any]) -> NDArray[Any]:
         return self.low.places[tensor].stored(values)
 
-    def _read(self, step: Step) -> list[str]:
-        """Return the values of the source that a step reads, for each of its operands."""
-        names = self.low.network.computed(step.layer)
-        return [
-            name if name in self.low.network.shapes else self.ranges.real[name] for name in names
-        ]
-
-    def _difference(
-        self,
-        tensor: str,
-        got: Mapping[int, NDArray],
-        alone: NDArray[np.int8],
-        right: Mapping[str, NDArray[np.int8]],
-        values: Mapping[str, NDArray],
-    ) -> _Difference:
-        wanted = right[tensor].astype(np.int64)
-        position = self.codes[tensor].position(
-            self._stored(tensor, values[self.ranges.before[tensor]])
-        )
-        low = np.where(alone == -128, -np.inf, alone - 0.5)
-        high = np.where(alone == 127, np.inf, alone + 0.5)
-        need = np.maximum(np.maximum(low - position, position - high), 0)
-        return _Difference(got[self._at(tensor)] - wanted, alone - wanted, need)
-
-    def reports(
-        self, residuals: Sequence[Mapping[tuple[str, int], float]]
-    ) -> dict[str, TensorReport]:
-        """Return a report for each tensor, still without differences, its bounds derived."""
-        self.causes: dict[str, Causes] = {}
-        found = {}
-        for name in self.low.network.inputs:
-            quantized = int(self.ranges.real[name] != self.ranges.before[name])
-            self.causes[name] = {"a tie": TIE}
-            found[name] = self._report(name, "input", quantized, quantized)
+    def reports(self) -> list[TensorReport]:
+        """Return a report for each tensor."""
+        bounds: dict[str, int] = {}
+        found = []
+        for name in self.network.inputs:
+            bounds[name] = int(self.ranges.real[name] != self.ranges.before[name])
+            found.append(self._report(name, "input", bounds[name], bounds[name], {"a tie": TIE}))
         for step in self.low.steps:
             gains, causes = _causes(self.graph, self.low, step)
-            read = [
-                max(each[step.tensor, number] for each in residuals) / self.codes[operand].scale
-                for number, operand in enumerate(step.operands)
-            ]
             moves = step.layer.kind in MOVES and step.layer.kind != "avg_pool"
+            passed = [bounds[operand] for operand in step.operands]
             if not moves:
-                word = (
-                    "a merged range"
-                    if step.layer.kind == "requantize"
-                    else "an operand between codes"
-                )
+                read = np.max(self.residuals[step.tensor], axis=0)
+                read /= [self.codes[operand].scale for operand in step.operands]
+                merged = step.layer.kind == "requantize"
+                word = "a merged range" if merged else "an operand between codes"
                 causes = {**causes, word: float(np.dot(gains, read))}
-            self.causes[step.tensor] = dict(sorted(causes.items(), key=lambda each: each[1]))
-            rounded = not moves or self.ranges.real[step.tensor] != self.ranges.before[step.tensor]
-            own = int(sum(causes.values())) + int(rounded)
-            bounds = [found[operand].bound for operand in step.operands]
-            passed = max(bounds) if moves else float(np.dot(gains, bounds))
-            bound = int(passed + sum(causes.values())) + int(rounded)
-            found[step.tensor] = self._report(step.tensor, step.operator, min(bound, 255), own)
+                passed = [float(np.dot(gains, passed))]
+            quantized = self.ranges.real[step.tensor] != self.ranges.before[step.tensor]
+            rounded = int(not moves or quantized)
+            total = sum(causes.values())
+            bounds[step.tensor] = min(int(max(passed) + total) + rounded, 255)
+            own = int(total) + rounded
+            causes = dict(sorted(causes.items(), key=lambda each: each[1]))
+            bound = bounds[step.tensor]
+            found.append(self._report(step.tensor, step.operator, bound, own, causes))
         return found
 
-    def _report(self, tensor: str, operator: str, bound: int, own: int) -> TensorReport:
+    def _report(
+        self, tensor: str, operator: str, bound: int, own_bound: int, causes: Causes
+    ) -> TensorReport:
+        whole, own, need = (
+            np.concatenate([each.ravel() for each in part])
+            for part in zip(*self.found[tensor], strict=True)
+        )
+        names = [*causes, UNEXPLAINED]
+        numbers = np.searchsorted(np.cumsum([*causes.values()]), need)
         return TensorReport(
             name=tensor,
             operator=operator,
             shape=self.low.places[tensor].shape,
             range=self.codes[tensor].origin,
             bound=bound,
-            own_bound=own,
+            own_bound=own_bound,
+            elements=whole.size,
+            different=int(np.count_nonzero(whole)),
+            largest=int(np.abs(whole).max()),
+            own_different=int(np.count_nonzero(own)),
+            own_largest=int(np.abs(own).max()),
+            causes=Counter(names[number] for number in numbers),
         )
-
-    def count(
-        self, reports: Mapping[str, TensorReport], differences: Mapping[str, _Difference]
-    ) -> None:
-        """Add the differences of a sample to the reports."""
-        for tensor, found in differences.items():
-            report = reports[tensor]
-            report.elements += found.whole.size
-            report.different += int(np.count_nonzero(found.whole))
-            report.largest = max(report.largest, int(np.abs(found.whole).max()))
-            report.own_different += int(np.count_nonzero(found.own))
-            report.own_largest = max(report.own_largest, int(np.abs(found.own).max()))
-            names = [*self.causes[tensor], UNEXPLAINED]
-            reach = np.cumsum([*self.causes[tensor].values()])
-            causes = np.searchsorted(reach, found.need[found.own != 0])
-            report.causes.update(names[number] for number in causes)
 
 
 def _causes(graph: Graph, low: Lowering, step: Step) -> tuple[list[float], dict[str, float]]:
@@ -308,18 +273,17 @@ def _causes(graph: Graph, low: Lowering, step: Step) -> tuple[list[float], dict[
         sizes["an int32 bias"] = float(np.abs(rounded - bias).max()) / result.scale
         gains = [float(worth.max()) * gains[0]]
     elif kind == "mul":
-        magnitudes = [
-            np.abs(low.network.constants[name].values).max()
-            if name in low.network.constants
-            else max(np.abs(low.codes(name).ends))
-            for name in layer.inputs
+        constants = low.network.constants
+        sizes_of = [
+            np.abs(constants[name].values if name in constants else low.codes(name).ends).max()
+            for name in layer.inputs[::-1]  # what each operand is multiplied by
         ]
         others = [
-            magnitudes[1 - n]
-            for n, name in enumerate(layer.inputs)
-            if name not in low.network.constants
+            float(size)
+            for name, size in zip(layer.inputs, sizes_of, strict=True)
+            if name not in constants
         ]
-        gains = [gain * float(other) for gain, other in zip(gains, others, strict=True)]
+        gains = [gain * other for gain, other in zip(gains, others, strict=True)]
     elif kind in ("add", "sub"):
         sizes["two roundings"] += 2.0**-18 * max(gains)
     elif kind in ("mean", "avg_pool"):

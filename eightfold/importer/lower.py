@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.quantization import FUSED_ACTIVATIONS, RELU_LIMITS
 from eightfold.importer.network import Codes, Constant, Layer, Network, Refusal
 from eightfold.importer.ranges import Ranges
 from eightfold.model.builder import ModelBuilder
@@ -22,8 +23,8 @@ _MOVES = frozenset({"RESHAPE", "TRANSPOSE"})
 class Place:
     """Where a value lies: the file's tensor, its shape, and how that follows from the source's.
 
-    Values of rank 4 lie as NHWC. Of another one element k along the last axis is the source's
-    ``columns[k]``, or k without columns.
+    Values of rank 4 lie as NHWC. Of a flattened image, which only matrix products read, element k
+    along the last axis is the source's ``columns[k]``.
     """
 
     tensor: int
@@ -143,13 +144,9 @@ class Lowering:
         """Return a place of another shape, with the codes of a tensor, elements in their order."""
         if place.shape == tuple(shape) and place.columns is None and label:
             return place
-        new = self._new(name, shape, label)
-        return self.emit(
-            "RESHAPE",
-            [place.tensor, self.integers(shape)],
-            new,
-            {"new_shape": [int(size) for size in shape]},
-        )
+        options = {"new_shape": [int(size) for size in shape]}
+        inputs = [place.tensor, self.integers(shape)]
+        return self.emit("RESHAPE", inputs, self._new(name, shape, label), options)
 
     def transposed(self, place: Place, name: str, order: Sequence[int], label: str = "") -> Place:
         """Return a place whose axes are those of another one in ``order``; ones move for free."""
@@ -157,65 +154,47 @@ class Lowering:
         moved = [axis for axis in order if place.shape[axis] != 1]
         if moved == sorted(moved):
             return self.reshaped(place, name, shape, label)
-        new = self._new(name, shape, label)
-        return self.emit("TRANSPOSE", [place.tensor, self.integers(order)], new)
+        inputs = [place.tensor, self.integers(order)]
+        return self.emit("TRANSPOSE", inputs, self._new(name, shape, label))
 
-    def padded(self, layer: Layer, before: Sequence[int], after: Sequence[int], code: int) -> Place:
-        """Return the layer's operand with codes around its height and width."""
-        name = self.ranges.tensor_of[layer.inputs[0]]
-        place = self.places[name]
-        paddings = [(0, 0), *zip(before, after, strict=True), (0, 0)]
-        shape = [size + sum(around) for size, around in zip(place.shape, paddings, strict=True)]
-        new = self._new(name, shape, f"/padded for {layer.output}")
-        return self._pad(place, new, paddings, code, self.ranges.codes[name])
-
-    def _pad(
-        self, place: Place, new: Place, paddings: Sequence[Sequence[int]], code: int, codes: Codes
+    def padded(
+        self, name: str, paddings: Sequence[Sequence[int]], code: int, label: str = ""
     ) -> Place:
-        table = self.integers(paddings)
+        """Return the place of a value with a code around it."""
+        place, codes = self.place(name), self.codes(name)
+        name = self.ranges.tensor_of[name]
+        sizes = [size + sum(around) for size, around in zip(place.shape, paddings, strict=True)]
+        inputs = [place.tensor, self.integers(paddings)]
         if code == codes.zero_point:
-            return self.emit("PAD", [place.tensor, table], new)
+            return self.emit("PAD", inputs, self._new(name, sizes, label))
         value = self.builder.constant(np.array([code], np.int8), **_quantization(codes))
-        return self.emit("PADV2", [place.tensor, table, value], new)
+        return self.emit("PADV2", [*inputs, value], self._new(name, sizes, label))
 
     def window(
-        self, layer: Layer, kernel: Sequence[int], code: int | None
+        self, layer: Layer, extents: Sequence[int], code: int | None, *, counted: bool = False
     ) -> tuple[int, dict[str, Any]]:
         """Return the tensor that a window goes over and the options ``padding`` and strides.
 
-        Padding that is neither none nor TFLite's SAME becomes an operator, with ``code`` around.
+        Padding that is neither none nor TFLite's SAME becomes an operator, with ``code`` around;
+        SAME too, where it is ``counted`` by a mean.
         """
-        attributes = layer.attributes
-        if len(kernel) != 2:
-            raise Refusal(f"its window has {len(kernel)} dimensions; 2 are taken")
-        sizes = self.place(layer.inputs[0]).shape[1:3]
-        results = self.network.shapes[self.ranges.before.get(layer.output, layer.output)][2:]
-        strides = attributes["strides"]
-        options = {"stride_h": strides[0], "stride_w": strides[1]}
-        begin, end = attributes["begin"], list(attributes["end"])
-        for axis in range(2):  # as far as windows reach
-            reach = (results[axis] - 1) * strides[axis] + kernel[axis] - sizes[axis]
-            end[axis] = max(reach - begin[axis], 0)
-        tensor = self.place(layer.inputs[0]).tensor
-        if not any(begin) and not any(end):
-            return tensor, {**options, "padding": "VALID"}
-        same = [
-            max((-(-size // stride) - 1) * stride + extent - size, 0)
-            for size, stride, extent in zip(sizes, strides, kernel, strict=True)
-        ]
-        fits = all(
-            count == -(-size // stride)
-            for count, size, stride in zip(results, sizes, strides, strict=True)
-        )
-        if (
-            fits
-            and list(begin) == [whole // 2 for whole in same]
-            and end == [whole - whole // 2 for whole in same]
-        ):
-            return tensor, {**options, "padding": "SAME"}
-        if code is None:
-            raise Refusal("its padding, which it does not count, is not TFLite's SAME")
-        return self.padded(layer, begin, end, code).tensor, {**options, "padding": "VALID"}
+        place, strides = self.place(layer.inputs[0]), layer.attributes["strides"]
+        if len(strides) != 2:
+            raise Refusal(f"its window has {len(strides)} dimensions; 2 are taken")
+        results, begin = self._shape(layer.output)[1:3], layer.attributes["begin"]
+        axes = [*zip(results, place.shape[1:3], strides, extents, begin, strict=True)]
+        # As far as windows reach.
+        end = [max((n - 1) * by + size - whole - at, 0) for n, whole, by, size, at in axes]
+        same = all(n == -(-whole // by) for n, whole, by, *_ in axes) and not counted
+        same = same and all(at == (at + to) // 2 for at, to in zip(begin, end, strict=True))
+        tensor, padding = place.tensor, "SAME" if same and any([*begin, *end]) else "VALID"
+        if any([*begin, *end]) and not same:
+            if code is None:
+                raise Refusal("its padding, which it does not count, is not TFLite's SAME")
+            paddings = [(0, 0), *zip(begin, end, strict=True), (0, 0)]
+            label = f"/padded for {layer.output}"
+            tensor = self.padded(layer.inputs[0], paddings, code, label).tensor
+        return tensor, {"stride_h": strides[0], "stride_w": strides[1], "padding": padding}
 
     def activation(self, layer: Layer) -> str:
         """Return the fused activation for a layer's clamp."""
@@ -230,14 +209,10 @@ def _activation(clamp: tuple[float, float], codes: Codes) -> str:
     first, last = codes.ends
     if low <= first and high >= last:
         return "NONE"
-    for name, bounds in {
-        "RELU": (0.0, np.inf),
-        "RELU6": (0.0, 6.0),
-        "RELU_N1_TO_1": (-1.0, 1.0),
-    }.items():
-        fits_below = low == bounds[0] or (low <= first and bounds[0] <= first)
-        fits_above = high == bounds[1] or (high >= last and bounds[1] >= last)
-        if fits_below and fits_above:
+    for name in sorted(FUSED_ACTIVATIONS - {"NONE"}):
+        below, above = RELU_LIMITS[name]
+        fits = low == below or max(low, below) <= first
+        if fits and (high == above or min(high, above) >= last):
             return name
     raise Refusal(f"TFLite has no clamp to {low:g}..{high:g}; it has from 0, 0 to 6, and -1 to 1")
 
@@ -344,12 +319,9 @@ def _operand(low: Lowering, name: str, rank: int) -> int:
     """Return the tensor of an operand of a broadcasting operator."""
     constant = low.network.constants.get(name)
     if constant is None:
-        place = low.place(name)
-        if place.columns is not None:
-            raise Refusal("it reads an image that was flattened; only a matrix product can")
         if low.rank(name) != rank and 4 in (low.rank(name), rank):
             raise Refusal("it broadcasts an image and a value of another rank")
-        return place.tensor
+        return low.place(name).tensor
     codes, scale = _constant_codes(constant, name)
     if codes.size == 1:
         codes = codes.reshape((1,) * rank)
@@ -376,78 +348,59 @@ def _binary(operator: str, low: Lowering, layer: Layer) -> Place:
     return low.emit(operator, inputs, low._new(layer.output), options)
 
 
-def _max_pool(low: Lowering, layer: Layer) -> Place:
-    tensor, options = low.window(layer, layer.attributes["kernel"], -128)
-    return low.emit("MAX_POOL_2D", [tensor], low._new(layer.output), _kernel(layer, options))
-
-
-def _avg_pool(low: Lowering, layer: Layer) -> Place:
-    attributes = layer.attributes
-    place = low.place(layer.inputs[0])
-    code = None if attributes["exclude_pad"] else low.codes(layer.inputs[0]).zero_point
-    padded = any([*attributes["begin"], *attributes["end"]])
-    if list(place.shape[1:3]) == list(attributes["kernel"]) and not padded:
-        result = low._new(layer.output)
+def _pool(operator: str, low: Lowering, layer: Layer) -> Place:
+    """Write a pool; the mean of a whole image is MEAN, which has codes of its own."""
+    kernel, padded = (
+        layer.attributes["kernel"],
+        [*layer.attributes["begin"], *layer.attributes["end"]],
+    )
+    counted = operator != "MAX_POOL_2D" and not layer.attributes["exclude_pad"]
+    place, result = low.place(layer.inputs[0]), low._new(layer.output)
+    if operator != "MAX_POOL_2D" and [*place.shape[1:3]] == kernel and not any(padded):
         return low.emit("MEAN", [place.tensor, low.integers([1, 2])], result, {"keep_dims": True})
-    tensor, options = low.window(layer, attributes["kernel"], code)
-    if options["padding"] == "SAME" and code is not None:
-        tensor = low.padded(layer, attributes["begin"], attributes["end"], code).tensor
-        options["padding"] = "VALID"
-    return low.emit("AVERAGE_POOL_2D", [tensor], low._new(layer.output), _kernel(layer, options))
-
-
-def _kernel(layer: Layer, options: dict[str, Any]) -> dict[str, Any]:
-    height, width = layer.attributes["kernel"]
-    return {**options, "filter_height": height, "filter_width": width}
+    around = low.codes(layer.inputs[0]).zero_point if counted else None
+    code = -128 if operator == "MAX_POOL_2D" else around
+    tensor, options = low.window(layer, kernel, code, counted=counted)
+    options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
+    return low.emit(operator, [tensor], result, options)
 
 
 def _mean(low: Lowering, layer: Layer) -> Place:
-    place, axes, keep = (
-        low.place(layer.inputs[0]),
-        layer.attributes["axes"],
-        layer.attributes["keep"],
-    )
-    if place.columns is not None:
-        raise Refusal("it reads an image that was flattened; only a matrix product can")
-    if len(place.shape) == 4:
+    axes, keep = layer.attributes["axes"], layer.attributes["keep"]
+    if low.rank(layer.inputs[0]) == 4:
         kept = [axis for axis in TO_NHWC if axis not in axes]
         if not keep and kept != sorted(kept):
             raise Refusal(f"its mean over the axes {axes} leaves an image's channels in front")
         axes = sorted(TO_NHWC.index(axis) for axis in axes)
-    inputs = [place.tensor, low.integers(axes)]
+    inputs = [low.place(layer.inputs[0]).tensor, low.integers(axes)]
     return low.emit("MEAN", inputs, low._new(layer.output), {"keep_dims": keep})
 
 
 def _concat(low: Lowering, layer: Layer) -> Place:
-    rank = low.rank(layer.output)
-    axis = TO_NHWC.index(layer.attributes["axis"]) if rank == 4 else layer.attributes["axis"]
+    rank, axis = low.rank(layer.output), layer.attributes["axis"]
     wanted = low.ranges.codes[layer.output]
     inputs = []
     for name in layer.inputs:
-        constant = low.network.constants.get(name)
-        if constant is None:
-            inputs.append(_operand(low, name, rank))
-            continue
-        codes = wanted.of(constant.values)
-        codes = codes.transpose(TO_NHWC) if rank == 4 else codes
-        inputs.append(low.builder.constant(codes, **_quantization(wanted), name=name))
-    return low.emit("CONCATENATION", inputs, low._new(layer.output), {"axis": axis})
+        if constant := low.network.constants.get(name):
+            codes = wanted.of(constant.values)
+            codes = codes.transpose(TO_NHWC) if rank == 4 else codes
+            inputs.append(low.builder.constant(codes, **_quantization(wanted), name=name))
+        else:
+            inputs.append(low.place(name).tensor)
+    options = {"axis": TO_NHWC.index(axis) if rank == 4 else axis}
+    return low.emit("CONCATENATION", inputs, low._new(layer.output), options)
 
 
 def _unary(operator: str, low: Lowering, layer: Layer) -> Place:
-    place = low.place(layer.inputs[0])
-    result = replace(low._new(layer.output), columns=place.columns)
-    return low.emit(operator, [place.tensor], result)
+    return low.emit(operator, [low.place(layer.inputs[0]).tensor], low._new(layer.output))
 
 
 def _softmax(low: Lowering, layer: Layer) -> Place:
-    place = low.place(layer.inputs[0])
-    axis = layer.attributes["axis"]
-    axis = TO_NHWC.index(axis) if len(place.shape) == 4 else axis
-    if axis != len(place.shape) - 1:
+    rank, axis = low.rank(layer.inputs[0]), layer.attributes["axis"]
+    if (TO_NHWC.index(axis) if rank == 4 else axis) != rank - 1:
         raise Refusal("it runs along another axis than channels, or the last of a matrix")
-    result = replace(low._new(layer.output), columns=place.columns)
-    return low.emit("SOFTMAX", [place.tensor], result, {"beta": 1.0})
+    inputs = [low.place(layer.inputs[0]).tensor]
+    return low.emit("SOFTMAX", inputs, low._new(layer.output), {"beta": 1.0})
 
 
 def _clamp(low: Lowering, layer: Layer) -> Place:
@@ -463,26 +416,15 @@ def _reshape(low: Lowering, layer: Layer) -> Place:
     """
     place, shape = low.place(layer.inputs[0]), low.network.shapes[layer.output]
     source = low.ranges.tensor_of[layer.inputs[0]]
-    readers = [
-        reader
-        for name, tensor in low.ranges.tensor_of.items()
-        if tensor == layer.output
-        for reader in low.network.readers(name)
-    ]
-    if low.ranges.tensor_of[layer.output] in map(
-        low.ranges.tensor_of.__getitem__, low.network.outputs
-    ):
-        readers = []
-    if place.columns is not None:
-        raise Refusal("it reads an image that was flattened; only a matrix product can")
+    names = [name for name, tensor in low.ranges.tensor_of.items() if tensor == layer.output]
+    readers = [reader.kind for name in names for reader in low.network.readers(name)]
     if len(place.shape) == 4:
         count, height, width, channels = place.shape
-        flat = shape == (count, channels * height * width)
-        if flat and readers and all(reader.kind == "matmul" for reader in readers):
+        flat = shape == (count, channels * height * width) and {*readers} == {"matmul"}
+        if flat and not {*names} & {*low.network.outputs}:
             numbers = np.arange(channels * height * width).reshape(channels, height, width)
             columns = numbers.transpose(1, 2, 0).reshape(-1)
-            result = low.reshaped(place, layer.output, shape)
-            return replace(result, columns=columns)
+            return replace(low.reshaped(place, layer.output, shape), columns=columns)
         place = low.transposed(place, source, TO_NCHW, f"/NCHW for {layer.output}")
     if len(shape) != 4:
         return low.reshaped(place, layer.output, shape)
@@ -491,25 +433,20 @@ def _reshape(low: Lowering, layer: Layer) -> Place:
 
 
 def _transpose(low: Lowering, layer: Layer) -> Place:
-    place, order = low.place(layer.inputs[0]), layer.attributes["order"]
-    if place.columns is not None:
-        raise Refusal("it reads an image that was flattened; only a matrix product can")
-    if len(place.shape) == 4:
+    order = layer.attributes["order"]
+    if len(order) == 4:
         order = [TO_NHWC.index(order[axis]) for axis in TO_NHWC]
-    return low.transposed(place, layer.output, order)
+    return low.transposed(low.place(layer.inputs[0]), layer.output, order)
 
 
 def _pad(low: Lowering, layer: Layer) -> Place:
-    begin, end = layer.attributes["begin"], layer.attributes["end"]
-    if min([*begin, *end]) < 0:
+    paddings = [*zip(layer.attributes["begin"], layer.attributes["end"], strict=True)]
+    if min(map(min, paddings)) < 0:
         raise Refusal("it takes elements away")
-    codes = low.ranges.codes[layer.output]
-    paddings = list(zip(begin, end, strict=True))
-    place = low.place(layer.inputs[0])
-    if len(place.shape) == 4:
+    if len(paddings) == 4:
         paddings = [paddings[axis] for axis in TO_NHWC]
-    code = int(codes.of(np.array(layer.attributes["value"])))
-    return low._pad(place, low._new(layer.output), paddings, code, codes)
+    code = int(low.ranges.codes[layer.output].of(np.array(layer.attributes["value"])))
+    return low.padded(layer.inputs[0], paddings, code, f"/padded for {layer.output}")
 
 
 _LOWERED: dict[str, Callable[[Lowering, Layer], Place]] = {
@@ -518,8 +455,8 @@ _LOWERED: dict[str, Callable[[Lowering, Layer], Place]] = {
     "add": partial(_binary, "ADD"),
     "sub": partial(_binary, "SUB"),
     "mul": partial(_binary, "MUL"),
-    "max_pool": _max_pool,
-    "avg_pool": _avg_pool,
+    "max_pool": partial(_pool, "MAX_POOL_2D"),
+    "avg_pool": partial(_pool, "AVERAGE_POOL_2D"),
     "mean": _mean,
     "concat": _concat,
     "sigmoid": partial(_unary, "LOGISTIC"),
@@ -532,4 +469,4 @@ _LOWERED: dict[str, Callable[[Lowering, Layer], Place]] = {
     "pad": _pad,
     "requantize": partial(_unary, "QUANTIZE"),
 }
-"""How each of `KINDS` is written, but for ``quantize``, which has become codes."""
+"""How each kind of layer is written, but for ``quantize``, which has become codes."""

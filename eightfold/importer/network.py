@@ -1,7 +1,7 @@
 """The one graph that every front end makes, and from which the lowering to int8 begins.
 
 Values have names and the shapes of the source, images as NCHW. A layer computes one value from
-others; `KINDS` lists what there is. A ``quantize`` layer says which codes its value has.
+others; `eightfold.importer.layers` has the kinds, and ``quantize`` says which codes its value has.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,28 +13,6 @@ from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
 from eightfold.golden.quantization import Quantization
-
-KINDS = {
-    "conv": "strides, dilations, begin, end, groups; weights OIHW, I of one group",
-    "matmul": "a value by weights (K, N)",
-    "add": "",
-    "sub": "",
-    "mul": "",
-    "max_pool": "kernel, strides, begin, end",
-    "avg_pool": "kernel, strides, begin, end, exclude_pad",
-    "mean": "axes, keep",
-    "concat": "axis",
-    "sigmoid": "",
-    "tanh": "",
-    "softmax": "axis",
-    "relu": "",
-    "clamp": "low, high",
-    "reshape": "to the shape of its value, elements in their order",
-    "transpose": "order",
-    "pad": "begin, end, value",
-    "quantize": "codes",
-}
-"""Kinds of layers, with their attributes."""
 
 
 class Refusal(Exception):  # noqa: N818 (says what it is)
@@ -118,7 +96,12 @@ class Network:
 
 @dataclass(frozen=True, eq=False)
 class Codes:
-    """The int8 codes of a value, and where their range comes from: a word of `ORIGINS`."""
+    """The int8 codes of a value, and where their range comes from.
+
+    That is: ``stated`` by the source; of a ``neighbour``, through layers that move or choose;
+    ``merged`` of what is joined; ``fixed`` by the spec; of ``samples``, or ``bounds`` of what it
+    is computed from.
+    """
 
     quantization: Quantization
     origin: str
@@ -153,17 +136,6 @@ class Codes:
     def same(self, other: "Codes") -> bool:
         """Return whether codes stand for the same real values."""
         return self.scale == other.scale and self.zero_point == other.zero_point
-
-
-ORIGINS = {
-    "stated": "the source's own quantization",
-    "neighbour": "of the next quantized value, through layers that only move or choose",
-    "merged": "least and greatest value of the values that are joined",
-    "fixed": "the spec fixes it, 1/256 from -128 or 1/128 from 0",
-    "samples": "least and greatest value over the samples",
-    "bounds": "least and greatest value that can be",
-}
-"""Where ranges come from, best first."""
 
 
 def codes_between(low: float, high: float, origin: str) -> Codes:

@@ -4,8 +4,7 @@ The file is read, its shapes are inferred and constants are folded by `onnx`; va
 onnxruntime, without its optimizations: float32 between a rounding to nearest, ties to even.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
 from eightfold.golden.quantization import Quantization
+from eightfold.importer.layers import take
 from eightfold.importer.network import Codes, Constant, Layer, Network, Refusal
 
 LOWEST_OPSET = 13
@@ -117,9 +117,6 @@ class _Reader:
                     raise Refusal(codes)
                 layer.kind, layer.attributes = "quantize", {"codes": codes}
                 return
-            take = _TAKEN.get(node.op_type)
-            if take is None:
-                raise Refusal(f"this type of layer is none of {', '.join(sorted(_TAKEN))}")
             take(self.network, layer, attributes)
         except Refusal as refusal:
             layer.refusal = str(refusal)
@@ -170,147 +167,3 @@ def _dequantized(network: Network, names: Sequence[str], attributes: Mapping[str
     zero_point = rest[0].astype(np.int64).reshape(shape) if rest else 0
     scale = np.broadcast_to(scale.astype(np.float32).reshape(shape), codes.shape)
     return Constant(codes.astype(np.int64) - zero_point, scale)
-
-
-def _list(network: Network, name: str) -> list[Any]:
-    """Return the numbers of a constant operand."""
-    if name not in network.constants:
-        raise Refusal(f"the operand {name} is computed")
-    return network.constants[name].values.reshape(-1).tolist()
-
-
-def _window(
-    network: Network, layer: Layer, given: Mapping[str, Any], kernel: Any
-) -> dict[str, Any]:
-    """Return kernel, strides and padding of a layer that goes over an image."""
-    rank = len(kernel)
-    strides = list(given.get("strides", [1] * rank))
-    pads = list(given.get("pads", [0] * 2 * rank))
-    begin, end = pads[:rank], pads[rank:]
-    if (how := given.get("auto_pad", b"NOTSET")) in (b"SAME_UPPER", b"SAME_LOWER"):
-        sizes = network.shapes[layer.inputs[0]][2:]
-        apart = given.get("dilations", [1] * rank)
-        for axis, size in enumerate(sizes):
-            reach = (kernel[axis] - 1) * apart[axis] + 1 - strides[axis]
-            whole = max(
-                (-(-size // strides[axis]) - 1) * strides[axis] + reach + strides[axis] - size, 0
-            )
-            begin[axis] = whole // 2 if how == b"SAME_UPPER" else whole - whole // 2
-            end[axis] = whole - begin[axis]
-    return {"kernel": list(kernel), "strides": strides, "begin": begin, "end": end}
-
-
-def _take_bias(network: Network, layer: Layer) -> None:
-    """Take a third operand as the bias."""
-    if layer.inputs[2:]:
-        layer.bias = np.asarray(_list(network, layer.inputs[2]), np.float64)
-    del layer.inputs[2:]
-
-
-def _conv(network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
-    weights = network.constants.get(layer.inputs[1])
-    if weights is None:
-        raise Refusal("its weights are computed")
-    kernel = weights.codes.shape[2:]
-    layer.kind = "conv"
-    layer.attributes = _window(network, layer, given, kernel)
-    layer.attributes |= {
-        "dilations": list(given.get("dilations", [1] * len(kernel))),
-        "groups": given.get("group", 1),
-    }
-    _take_bias(network, layer)
-
-
-def _matmul(network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
-    if layer.inputs[1] not in network.constants:
-        raise Refusal("both operands are computed")
-    if given.get("transA") or {given.get("alpha", 1.0), given.get("beta", 1.0)} != {1.0}:
-        raise Refusal("it transposes its operand, or has a factor")
-    if given.get("transB"):
-        name = f"{layer.inputs[1]}/transposed"
-        network.constants[name] = network.constants[layer.inputs[1]].moved(np.transpose)
-        layer.inputs[1] = name
-    layer.kind = "matmul"
-    _take_bias(network, layer)
-
-
-def _pool(kind: str, network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
-    if {*given.get("dilations", [1])} != {1}:
-        raise Refusal("its window is dilated")
-    layer.kind = kind
-    layer.attributes = _window(network, layer, given, given["kernel_shape"])
-    layer.attributes["exclude_pad"] = not given.get("count_include_pad")
-
-
-def _mean(network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
-    rank = len(network.shapes[layer.inputs[0]])
-    whole = layer.kind == "GlobalAveragePool"
-    axes = range(2, rank) if whole else given.get("axes") or _list(network, layer.inputs[-1])
-    keep = whole or bool(given.get("keepdims", 1))
-    layer.attributes = {"axes": sorted(axis % rank for axis in axes), "keep": keep}
-    layer.kind, layer.inputs = "mean", layer.inputs[:1]
-
-
-def _pad(network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
-    if given.get("mode", b"constant") != b"constant" or layer.inputs[3:]:
-        raise Refusal("it repeats or mirrors, or pads some axes; constants on all are taken")
-    pads = _list(network, layer.inputs[1])
-    value = _list(network, layer.inputs[2])[0] if any(layer.inputs[2:]) else 0.0
-    half = len(pads) // 2
-    layer.kind, layer.inputs = "pad", layer.inputs[:1]
-    layer.attributes = {"begin": pads[:half], "end": pads[half:], "value": value}
-
-
-def _clip(network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
-    low, high = (
-        _list(network, name)[0] if name else end
-        for name, end in zip([*layer.inputs[1:], "", ""], (-np.inf, np.inf), strict=False)
-    )
-    layer.kind, layer.inputs = "clamp", layer.inputs[:1]
-    layer.attributes = {"low": low, "high": high}
-
-
-def _axis(
-    kind: str, default: int, network: Network, layer: Layer, given: Mapping[str, Any]
-) -> None:
-    rank = len(network.shapes[layer.output])
-    layer.kind, layer.attributes = kind, {"axis": given.get("axis", default) % rank}
-
-
-def _transpose(network: Network, layer: Layer, given: Mapping[str, Any]) -> None:
-    rank = len(network.shapes[layer.output])
-    layer.kind = "transpose"
-    layer.attributes = {"order": list(given.get("perm", range(rank)[::-1]))}
-
-
-def _plain(
-    kind: str, operands: int, network: Network, layer: Layer, given: Mapping[str, Any]
-) -> None:
-    layer.kind, layer.inputs = kind, layer.inputs[:operands]
-
-
-_TAKEN: dict[str, Callable[[Network, Layer, Mapping[str, Any]], None]] = {
-    "Conv": _conv,
-    "Gemm": _matmul,
-    "MatMul": _matmul,
-    "Add": partial(_plain, "add", 2),
-    "Sub": partial(_plain, "sub", 2),
-    "Mul": partial(_plain, "mul", 2),
-    "MaxPool": partial(_pool, "max_pool"),
-    "AveragePool": partial(_pool, "avg_pool"),
-    "GlobalAveragePool": _mean,
-    "ReduceMean": _mean,
-    "Concat": partial(_axis, "concat", 0),
-    "Sigmoid": partial(_plain, "sigmoid", 1),
-    "Tanh": partial(_plain, "tanh", 1),
-    "Softmax": partial(_axis, "softmax", -1),
-    "Relu": partial(_plain, "relu", 1),
-    "Clip": _clip,
-    "Flatten": partial(_plain, "reshape", 1),
-    "Reshape": partial(_plain, "reshape", 1),
-    "Squeeze": partial(_plain, "reshape", 1),
-    "Unsqueeze": partial(_plain, "reshape", 1),
-    "Transpose": _transpose,
-    "Pad": _pad,
-}
-"""Operators of ONNX that have an int8 form."""

@@ -3,8 +3,7 @@
 The file is read, its shapes are inferred, constants are folded and values computed by the package.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
 from eightfold.golden.errors import SpecError
 from eightfold.golden.fake_quantize import fake_quantize, to_int8
-from eightfold.importer.network import Codes, Constant, Layer, Network
+from eightfold.importer.layers import take
+from eightfold.importer.network import Codes, Constant, Layer, Network, Refusal
 
 REFERENCE = {"LP_TRANSFORMS_MODE": False, "INFERENCE_PRECISION_HINT": "f32"}
 """Of the CPU plugin: FakeQuantize stays float32 arithmetic, no kernel of int8 takes its place."""
@@ -96,13 +96,13 @@ class _Reader:
             return
         layer = Layer(node.get_friendly_name(), kind, names, name)
         self.network.layers.append(layer)
-        take = _TAKEN.get(kind)
         try:
-            if take is None:
-                raise SpecError(f"this type of layer is none of {', '.join(sorted(_TAKEN))}")
-            layer.kind, layer.inputs, layer.attributes = take(self.network, node, names)
-        except SpecError as error:
-            layer.refusal = str(error)
+            if kind == "FakeQuantize":
+                _fake_quantize(self.network, layer, node.get_attributes()["levels"])
+            else:
+                take(self.network, layer, _attributes(node))
+        except Refusal as refusal:
+            layer.refusal = str(refusal)
 
     def _constant(self, node: Any, kind: str, given: Sequence[Any]) -> Constant:
         """Return what a node makes of constants, with scales if it makes codes real."""
@@ -173,143 +173,37 @@ def _aligned(limit: NDArray[Any], rank: int) -> NDArray[Any]:
     return limit.reshape((1,) * (rank - limit.ndim) + limit.shape)
 
 
-Taken = tuple[str, list[str], dict[str, Any]]
-"""Kind, inputs and attributes of a layer."""
+def _attributes(node: Any) -> dict[str, Any]:
+    """Return the attributes of an operation under their names in ONNX."""
+    given: dict[str, Any] = node.get_attributes()
+    found = {_IN_ONNX.get(name, name): value for name, value in given.items()}
+    if "pads_begin" in given:
+        found["pads"] = [*given["pads_begin"], *given["pads_end"]]
+        del found["auto_pad"]  # the package has made numbers of it
+    if "exclude-pad" in given:
+        found["count_include_pad"] = not given["exclude-pad"]
+    if "pad_mode" in given:
+        found["mode"] = given["pad_mode"].encode()
+    return found
 
 
-def _numbers(network: Network, name: str) -> list[int]:
-    """Return the integers of a constant operand, such as axes."""
-    if name not in network.constants:
-        raise SpecError(f"the operand {name} is computed")
-    return network.constants[name].codes.reshape(-1).tolist()
+_IN_ONNX: dict[str, str] = {
+    "kernel": "kernel_shape",
+    "keep_dims": "keepdims",
+    "transpose_a": "transA",
+    "transpose_b": "transB",
+}
 
 
-def _padding(node: Any) -> tuple[list[int], list[int]]:
-    attributes = node.get_attributes()
-    return list(attributes["pads_begin"]), list(attributes["pads_end"])
-
-
-def _conv(network: Network, node: Any, names: list[str]) -> Taken:
-    attributes = node.get_attributes()
-    weights = network.constants.get(names[1])
-    if weights is None:
-        raise SpecError("its weights are computed")
-    groups = 1
-    if node.get_type_name() == "GroupConvolution":
-        groups = weights.codes.shape[0]
-        shape = (-1, *weights.codes.shape[2:])
-        name = f"{names[1]}/joined"
-        network.constants[name] = weights.moved(lambda array: array.reshape(shape))
-        names = [names[0], name]
-    begin, end = _padding(node)
-    return (
-        "conv",
-        names,
-        {
-            "strides": list(attributes["strides"]),
-            "dilations": list(attributes["dilations"]),
-            "begin": begin,
-            "end": end,
-            "groups": groups,
-        },
-    )
-
-
-def _matmul(network: Network, node: Any, names: list[str]) -> Taken:
-    attributes = node.get_attributes()
-    if names[1] not in network.constants:
-        raise SpecError("both operands are computed")
-    if attributes["transpose_a"]:
-        raise SpecError("its operand is transposed")
-    if attributes["transpose_b"]:
-        name = f"{names[1]}/transposed"
-        network.constants[name] = network.constants[names[1]].moved(lambda a: a.swapaxes(-1, -2))
-        names = [names[0], name]
-    return "matmul", names, {}
-
-
-def _pool(kind: str, network: Network, node: Any, names: list[str]) -> Taken:
-    attributes = node.get_attributes()
-    begin, end = _padding(node)
-    if any(size != 1 for size in attributes.get("dilations", [])):
-        raise SpecError("its window is dilated")
-    found = {"kernel": attributes["kernel"], "strides": attributes["strides"]}
-    found = {name: list(sizes) for name, sizes in found.items()}
-    exclude = attributes.get("exclude-pad", True)
-    return kind, names, {**found, "begin": begin, "end": end, "exclude_pad": exclude}
-
-
-def _mean(network: Network, node: Any, names: list[str]) -> Taken:
-    rank = len(network.shapes[names[0]])
-    axes = sorted(axis % rank for axis in _numbers(network, names[1]))
-    return "mean", names[:1], {"axes": axes, "keep": node.get_attributes()["keep_dims"]}
-
-
-def _transpose(network: Network, node: Any, names: list[str]) -> Taken:
-    rank = len(network.shapes[names[0]])
-    order = _numbers(network, names[1]) or list(range(rank))[::-1]
-    return "transpose", names[:1], {"order": order}
-
-
-def _pad(network: Network, node: Any, names: list[str]) -> Taken:
-    if node.get_attributes()["pad_mode"] != "constant":
-        raise SpecError("it repeats or mirrors; only constant padding is taken")
-    begin, end = (_numbers(network, name) for name in names[1:3])
-    value = float(network.constants[names[3]].values.item()) if names[3:] else 0.0
-    return "pad", names[:1], {"begin": begin, "end": end, "value": value}
-
-
-def _clamp(network: Network, node: Any, names: list[str]) -> Taken:
-    attributes = node.get_attributes()
-    return "clamp", names, {"low": attributes["min"], "high": attributes["max"]}
-
-
-def _axis(kind: str, network: Network, node: Any, names: list[str]) -> Taken:
-    axis = node.get_attributes()["axis"] % len(network.shapes[names[0]])
-    return kind, names, {"axis": axis}
-
-
-def _plain(kind: str, operands: int, network: Network, node: Any, names: list[str]) -> Taken:
-    return kind, names[:operands], {}
-
-
-def _fake_quantize(network: Network, node: Any, names: list[str]) -> Taken:
-    levels = node.get_attributes()["levels"]
-    limits = [network.constants.get(name) for name in names[1:]]
+def _fake_quantize(network: Network, layer: Layer, levels: int) -> None:
+    limits = [network.constants.get(name) for name in layer.inputs[1:]]
     if any(limit is None for limit in limits):
-        raise SpecError("its ranges are computed")
+        raise Refusal("its ranges are computed")
     low, high, to_low, to_high = (limit.values for limit in limits if limit is not None)
     if levels != 256:
-        raise SpecError(f"an int8 activation has 256 levels, not {levels}")
-    return (
-        "quantize",
-        names[:1],
-        {"codes": Codes(to_int8(low, high, to_low, to_high, levels), "stated")},
-    )
-
-
-_TAKEN: dict[str, Callable[[Network, Any, list[str]], Taken]] = {
-    "Convolution": _conv,
-    "GroupConvolution": _conv,
-    "MatMul": _matmul,
-    "Add": partial(_plain, "add", 2),
-    "Subtract": partial(_plain, "sub", 2),
-    "Multiply": partial(_plain, "mul", 2),
-    "MaxPool": partial(_pool, "max_pool"),
-    "AvgPool": partial(_pool, "avg_pool"),
-    "ReduceMean": _mean,
-    "Concat": partial(_axis, "concat"),
-    "Sigmoid": partial(_plain, "sigmoid", 1),
-    "Tanh": partial(_plain, "tanh", 1),
-    "SoftMax": partial(_axis, "softmax"),
-    "Softmax": partial(_axis, "softmax"),
-    "Relu": partial(_plain, "relu", 1),
-    "Clamp": _clamp,
-    "Reshape": partial(_plain, "reshape", 1),
-    "Squeeze": partial(_plain, "reshape", 1),
-    "Unsqueeze": partial(_plain, "reshape", 1),
-    "Transpose": _transpose,
-    "Pad": _pad,
-    "FakeQuantize": _fake_quantize,
-}
-"""Operation types of OpenVINO that have an int8 form."""
+        raise Refusal(f"an int8 activation has 256 levels, not {levels}")
+    try:
+        codes = Codes(to_int8(low, high, to_low, to_high, levels), "stated")
+    except SpecError as error:
+        raise Refusal(str(error)) from None
+    layer.kind, layer.inputs, layer.attributes = "quantize", layer.inputs[:1], {"codes": codes}
