@@ -194,25 +194,17 @@ def to_int8(
     return quantization
 
 
-class Rescale(NamedTuple):
-    """A FakeQuantize in codes: ``input`` gives a real value its code, ``output`` the code's value.
-
-    The codes are the same numbers; only what they stand for changes, by the factor
-    ``output.scale / input.scale`` where both zero points are the same.
-    """
-
-    input: Quantization
-    output: Quantization
-
-
 def to_codes(
     input_low: ArrayLike,
     input_high: ArrayLike,
     output_low: ArrayLike,
     output_high: ArrayLike,
     levels: int,
-) -> Rescale:
+) -> tuple[Quantization, Quantization]:
     """Return what the codes of a FakeQuantize with up to 256 levels stand for, on either side.
+
+    The input range gives a real value its code, the output range the same code its real value: a
+    rescale, by the factor ``output.scale / input.scale`` where both zero points are the same.
 
     Level k is code ``k - floor(levels / 2)``: -8..7 of 16 levels, -1 and 0 of 2, -7..7 of 15. An
     even number of levels is an activation's, an odd one a weight's, with the rules of `to_int8`
@@ -226,7 +218,7 @@ def to_codes(
     if not 2 <= levels <= 256:
         raise NoInt8Error(f"a code of 8 bits has 2 to 256 levels, not {levels}")
     low, high, output_low, output_high = _limits(input_low, input_high, output_low, output_high)
-    return Rescale(_codes(low, high, levels), _codes(output_low, output_high, levels))
+    return _codes(low, high, levels), _codes(output_low, output_high, levels)
 
 
 def _limits(*given: ArrayLike) -> tuple[NDArray[np.float32], ...]:

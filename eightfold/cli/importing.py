@@ -217,7 +217,5 @@ def _read_samples(path: Path) -> Mapping[str, NDArray]:
     arrays = read_arrays(path)
     counts = {array.shape[:1] for array in arrays.values()}
     if len(counts) != 1 or counts & {(), (0,)}:
-        raise InputError(
-            f"--samples {path}: arrays need a first axis of samples, as many in each of them"
-        )
+        raise InputError(f"--samples {path}: arrays need a first axis of as many samples in each")
     return arrays

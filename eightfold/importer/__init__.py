@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
@@ -71,9 +72,14 @@ def import_model(source: Path, samples: Mapping[str, NDArray] | None = None) -> 
     if not source.is_file():
         raise InputError(f"{source}: no such file")
     network = front_end(source)
+    if samples is not None:
+        shapes = {name: network.shapes[name] for name in network.inputs}
+        if any(name not in samples or samples[name].shape[1:] != shapes[name] for name in shapes):
+            raise InputError(f"{source}: samples need arrays (n, *shape) of these: {shapes}")
+        samples = {name: samples[name].astype(np.float32) for name in shapes}
     absorb(network)
     lowering = Lowering(network, assign(network, samples))
     model = lowering.lower()
-    if faults := list(refusals(network.layers)):
+    if faults := refusals(network.layers):
         raise Refused(str(source), faults)
     return Imported(source, model, network, lowering, samples)

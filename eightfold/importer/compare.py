@@ -200,7 +200,7 @@ class _Comparer:
         found = []
         for name in self.network.inputs:
             bounds[name] = int(self.ranges.real[name] != self.ranges.before[name])
-            found.append(self._report(name, "input", bounds[name], bounds[name], {"a tie": TIE}))
+            found.append(self._report(name, "input", (bounds[name], bounds[name]), {"a tie": TIE}))
         for step in self.low.steps:
             gains, causes = _causes(self.graph, self.low, step)
             moves = step.layer.kind in MOVES and step.layer.kind != "avg_pool"
@@ -216,14 +216,13 @@ class _Comparer:
             rounded = int(not moves or quantized)
             total = sum(causes.values())
             bounds[step.tensor] = min(int(max(passed) + total) + rounded, 255)
-            own = int(total) + rounded
+            both = bounds[step.tensor], int(total) + rounded
             causes = dict(sorted(causes.items(), key=lambda each: each[1]))
-            bound = bounds[step.tensor]
-            found.append(self._report(step.tensor, step.operator, bound, own, causes))
+            found.append(self._report(step.tensor, step.operator, both, causes))
         return found
 
     def _report(
-        self, tensor: str, operator: str, bound: int, own_bound: int, causes: Causes
+        self, tensor: str, operator: str, bounds: tuple[int, int], causes: Causes
     ) -> TensorReport:
         whole, own, need = (
             np.concatenate([each.ravel() for each in part])
@@ -236,8 +235,8 @@ class _Comparer:
             operator=operator,
             shape=self.low.places[tensor].shape,
             range=self.codes[tensor].origin,
-            bound=bound,
-            own_bound=own_bound,
+            bound=bounds[0],
+            own_bound=bounds[1],
             elements=whole.size,
             different=int(np.count_nonzero(whole)),
             largest=int(np.abs(whole).max()),

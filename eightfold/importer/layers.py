@@ -153,7 +153,7 @@ OPERATORS: Mapping[str, tuple[str, Callable[[Network, Layer, Attributes], Taken]
     "Sigmoid": ("sigmoid", _nothing),
     "Tanh": ("tanh", _nothing),
     **dict.fromkeys(("SoftMax", "Softmax"), ("softmax", partial(_axis, -1))),
-    "Relu": ("relu", _nothing),
+    "Relu": ("relu", lambda *_: {"low": 0.0, "high": np.inf}),
     **dict.fromkeys(("Clamp", "Clip"), ("clamp", _clamp)),
     **dict.fromkeys(("Reshape", "Squeeze", "Unsqueeze", "Flatten"), ("reshape", _nothing)),
     "Transpose": ("transpose", _transpose),

@@ -99,7 +99,7 @@ class Lowering:
 
     def _shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a value as it lies."""
-        shape = self.network.shapes[self.ranges.before.get(name, name)]
+        shape = self.shape_of(name)
         return tuple(shape[axis] for axis in TO_NHWC) if len(shape) == 4 else shape
 
     def codes(self, name: str) -> Codes:
@@ -110,11 +110,15 @@ class Lowering:
         """Return where a value that is no constant lies."""
         return self.places[self.ranges.tensor_of[name]]
 
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a value in the source, or of a constant."""
+        if name in self.network.constants:
+            return self.network.constants[name].codes.shape
+        return self.network.shapes[self.ranges.before.get(name, name)]
+
     def rank(self, name: str) -> int:
         """Return the rank of a value."""
-        if name in self.network.constants:
-            return self.network.constants[name].codes.ndim
-        return len(self.network.shapes[self.ranges.before.get(name, name)])
+        return len(self.shape_of(name))
 
     def _new(self, name: str, shape: Sequence[int] | None = None, label: str = "") -> Place:
         """Add a tensor with the codes of a value."""
@@ -196,25 +200,21 @@ class Lowering:
             tensor = self.padded(layer.inputs[0], paddings, code, label).tensor
         return tensor, {"stride_h": strides[0], "stride_w": strides[1], "padding": padding}
 
-    def activation(self, layer: Layer) -> str:
-        """Return the fused activation for a layer's clamp."""
-        if layer.activation is None:
-            return "NONE"
-        return _activation(layer.activation, self.ranges.codes[layer.output])
 
-
-def _activation(clamp: tuple[float, float], codes: Codes) -> str:
-    """Return the activation of TFLite that clamps codes to real bounds."""
-    low, high = (float(bound) for bound in clamp)
-    first, last = codes.ends
-    if low <= first and high >= last:
+def _activation(low: Lowering, layer: Layer) -> str:
+    """Return the activation of TFLite that does the clamp that a layer is, or has taken over."""
+    own = layer.attributes.get("low", -np.inf), layer.attributes.get("high", np.inf)
+    lowest, highest = map(float, layer.activation or own)
+    first, last = low.ranges.codes[layer.output].ends
+    if lowest <= first and highest >= last:
         return "NONE"
     for name in sorted(FUSED_ACTIVATIONS - {"NONE"}):
         below, above = RELU_LIMITS[name]
-        fits = low == below or max(low, below) <= first
-        if fits and (high == above or min(high, above) >= last):
+        fits = lowest == below or max(lowest, below) <= first
+        if fits and (highest == above or min(highest, above) >= last):
             return name
-    raise Refusal(f"TFLite has no clamp to {low:g}..{high:g}; it has from 0, 0 to 6, and -1 to 1")
+    wanted = f"{lowest:g}..{highest:g}"
+    raise Refusal(f"TFLite has no clamp to {wanted}; it has from 0, 0 to 6, and -1 to 1")
 
 
 def _quantization(codes: Codes) -> dict[str, Any]:
@@ -280,7 +280,7 @@ def _conv(low: Lowering, layer: Layer) -> Place:
         options |= dict(zip(names, dilations, strict=True))
     if depthwise:
         options["depth_multiplier"] = len(weights) // channels
-    options["fused_activation_function"] = low.activation(layer)
+    options["fused_activation_function"] = _activation(low, layer)
     name = "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D"
     inputs = [tensor, index, _bias(low, layer, scales)]
     return low.emit(name, inputs, low._new(layer.output), options)
@@ -298,7 +298,7 @@ def _matmul(low: Lowering, layer: Layer) -> Place:
     if len(place.shape) == 4:
         raise Refusal("it multiplies the width of an image; flatten it, or transpose it first")
     weights = weights.T if place.columns is None else weights.T[:, place.columns]
-    options: dict[str, Any] = {"fused_activation_function": low.activation(layer)}
+    options: dict[str, Any] = {"fused_activation_function": _activation(low, layer)}
     name = f"{layer.output}/weights"
     if np.all(scales == scales[0]):
         index = low.builder.constant(weights, scale=scales[:1], name=name)
@@ -344,7 +344,7 @@ def _constant_codes(constant: Constant, name: str) -> tuple[NDArray[np.int8], fl
 def _binary(operator: str, low: Lowering, layer: Layer) -> Place:
     rank = max(low.rank(name) for name in layer.inputs)
     inputs = [_operand(low, name, rank) for name in layer.inputs]
-    options = {"fused_activation_function": low.activation(layer)}
+    options = {"fused_activation_function": _activation(low, layer)}
     return low.emit(operator, inputs, low._new(layer.output), options)
 
 
@@ -404,8 +404,7 @@ def _softmax(low: Lowering, layer: Layer) -> Place:
 
 
 def _clamp(low: Lowering, layer: Layer) -> Place:
-    clamp = (layer.attributes.get("low", 0.0), layer.attributes.get("high", np.inf))
-    name = _activation(clamp, low.ranges.codes[layer.output])
+    name = _activation(low, layer)
     return _unary("QUANTIZE" if name == "NONE" else name, low, layer)
 
 
@@ -414,7 +413,7 @@ def _reshape(low: Lowering, layer: Layer) -> Place:
 
     The latter if only matrix products read it, whose weights are permuted instead.
     """
-    place, shape = low.place(layer.inputs[0]), low.network.shapes[layer.output]
+    place, shape = low.place(layer.inputs[0]), low.shape_of(layer.output)
     source = low.ranges.tensor_of[layer.inputs[0]]
     names = [name for name, tensor in low.ranges.tensor_of.items() if tensor == layer.output]
     readers = [reader.kind for name in names for reader in low.network.readers(name)]

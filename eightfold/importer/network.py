@@ -4,7 +4,7 @@ Values have names and the shapes of the source, images as NCHW. A layer computes
 others; `eightfold.importer.layers` has the kinds, and ``quantize`` says which codes its value has.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,8 +146,7 @@ def codes_between(low: float, high: float, origin: str) -> Codes:
     return Codes(Quantization(np.array([scale]), np.array([zero_point])), origin)
 
 
-def refusals(layers: Sequence[Layer]) -> Iterator[str]:
-    """Yield a line for each layer that has no int8 form."""
-    for layer in layers:
-        if layer.refusal:
-            yield f"{layer.name} ({layer.kind}): {layer.refusal}"
+def refusals(layers: Sequence[Layer]) -> list[str]:
+    """Return a line for each layer that has no int8 form."""
+    refused = [layer for layer in layers if layer.refusal]
+    return [f"{layer.name} ({layer.kind}): {layer.refusal}" for layer in refused]

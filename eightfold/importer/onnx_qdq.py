@@ -147,7 +147,8 @@ class _Reader:
 
 def _codes(network: Network, names: Sequence[str]) -> Codes | str:
     """Return the int8 codes of a QuantizeLinear, of uint8 those less 128, or why there are none."""
-    scale, zero_point = (network.constants.get(name) for name in names[1:3])
+    scale = network.constants.get(names[1])
+    zero_point = network.constants.get(names[2]) if names[2:] else Constant(np.zeros((), np.uint8))
     if scale is None or zero_point is None:
         return "its scale or zero point is computed"
     if zero_point.codes.dtype not in (np.int8, np.uint8):

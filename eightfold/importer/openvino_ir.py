@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
 from eightfold.golden.errors import SpecError
-from eightfold.golden.fake_quantize import fake_quantize, to_int8
+from eightfold.golden.fake_quantize import fake_quantize, to_codes, to_int8
 from eightfold.importer.layers import take
 from eightfold.importer.network import Codes, Constant, Layer, Network, Refusal
 
@@ -39,15 +39,12 @@ def read(path: Path) -> Network:
     try:
         model = core.read_model(path)
     except RuntimeError as error:
-        raise InputError(f"{path}: OpenVINO cannot read it: {_last_line(error)}") from None
+        reason = str(error).strip().splitlines()[-1]
+        raise InputError(f"{path}: OpenVINO cannot read it: {reason}") from None
     if model.is_dynamic():
         shapes = ", ".join(str(port.get_partial_shape()) for port in model.inputs)
         raise InputError(f"{path}: the shapes {shapes} are open; fix them with Model.reshape")
     return _Reader(openvino, model, core).read()
-
-
-def _last_line(error: RuntimeError) -> str:
-    return [line for line in str(error).splitlines() if line.strip()][-1]
 
 
 class _Reader:
@@ -113,8 +110,6 @@ class _Reader:
             return Constant(given[0].codes, scale)
         if kind == "Convert" and given[0].codes.dtype in (np.int8, np.uint8):
             return Constant(given[0].codes.astype(np.int16))
-        if kind == "Subtract" and all(each.codes.dtype == np.int16 for each in given):
-            return Constant(given[0].codes - given[1].codes)
         if kind in ("Reshape", "Squeeze", "Unsqueeze"):
             return given[0].moved(lambda array: array.reshape(tuple(node.get_output_shape(0))))
         if kind == "Transpose":
@@ -157,20 +152,18 @@ def _value(port: Any) -> str:
 def _quantized(node: Any, x: NDArray[Any], *limits: NDArray[Any]) -> Constant:
     """Return the codes of constant weights behind a FakeQuantize, if they have such."""
     levels = node.get_attributes()["levels"]
-    low, high, to_low, to_high = (_aligned(limit, x.ndim) for limit in limits)
+    low, high, to_low, to_high = (
+        each.reshape((1,) * (x.ndim - each.ndim) + each.shape) for each in limits
+    )
     values = fake_quantize(x, low, high, to_low, to_high, levels)
     try:
-        quantization = to_int8(low, high, to_low, to_high, levels)
+        _, quantization = to_codes(to_low, to_high, to_low, to_high, levels)
     except SpecError:
         return Constant(values)
     if np.any(quantization.zero_point):
         return Constant(values)
     scale = np.broadcast_to(quantization.along_axis(x.ndim)[0], x.shape)
     return Constant(np.rint(values.astype(np.float64) / scale).astype(np.int16), scale)
-
-
-def _aligned(limit: NDArray[Any], rank: int) -> NDArray[Any]:
-    return limit.reshape((1,) * (rank - limit.ndim) + limit.shape)
 
 
 def _attributes(node: Any) -> dict[str, Any]:

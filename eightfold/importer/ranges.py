@@ -58,16 +58,11 @@ def absorb(network: Network) -> None:
             earlier.bias = bias if earlier.bias is None else earlier.bias + bias
             earlier.output = layer.output
         elif earlier.kind in _TAKE_CLAMP and layer.kind in ("relu", "clamp"):
-            earlier.activation = clamp_of(layer)
+            earlier.activation = layer.attributes["low"], layer.attributes["high"]
             earlier.output = layer.output
         else:
             kept.append(layer)
     network.layers[:] = kept
-
-
-def clamp_of(layer: Layer) -> tuple[float, float]:
-    """Return the real bounds of a clamp."""
-    return layer.attributes.get("low", 0.0), layer.attributes.get("high", np.inf)
 
 
 def _bias(network: Network, earlier: Layer, layer: Layer) -> NDArray[np.float64] | None:
@@ -126,6 +121,9 @@ def _stated(network: Network) -> Ranges:
     kept = []
     for layer in network.layers:
         tensor_of[layer.output] = real[layer.output] = before[layer.output] = layer.output
+        for name in (name for name in network.computed(layer) if name not in tensor_of):
+            layer.refusal = layer.refusal or f"it reads {name}, which is no first, float result"
+            layer.inputs.remove(name)
         if layer.kind != "quantize" or layer.refusal:
             kept.append(layer)
             continue
@@ -208,19 +206,14 @@ def _extremes(network: Network, ranges: Ranges, samples: Mapping[str, NDArray]) 
     missing = sorted(name for name in names if name not in ranges.codes)
     if not missing:
         return {}
-    count = len(next(iter(samples.values())))
-    found = [
-        network.evaluate({name: array[number] for name, array in samples.items()}, missing)
-        for number in range(count)
-    ]
-    return {
-        name: codes_between(
-            min(float(values[name].min()) for values in found),
-            max(float(values[name].max()) for values in found),
-            "samples",
-        )
-        for name in missing
-    }
+    each = (
+        dict(zip(samples, arrays, strict=True)) for arrays in zip(*samples.values(), strict=True)
+    )
+    ends: dict[str, list[float]] = {name: [] for name in missing}
+    for inputs in each:
+        for name, values in network.evaluate(inputs, missing).items():
+            ends.setdefault(name, []).extend((float(values.min()), float(values.max())))
+    return {name: codes_between(min(ends[name]), max(ends[name]), "samples") for name in missing}
 
 
 def _bounds(network: Network, ranges: Ranges, layer: Layer) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from eightfold.cli.main import commands
+from eightfold.common.errors import InputError
 from eightfold.importer import Refused, import_model, lower
 from eightfold.operators import check_model, load_int8, run_graph
 
@@ -75,6 +76,191 @@ def test_a_convolution_is_that_of_openvino(tmp_path: Path) -> None:
         ("input", 1),
         ("CONV_2D", 1),
     ]
+
+
+def pool(kind: str, kernel: int, stride: int, begin: int, end: int, **options: Any) -> Build:
+    def build(x: Any) -> Any:
+        sizes = [[stride] * 2, [begin] * 2, [end] * 2, [kernel] * 2]
+        if kind == "max":
+            strides, *pads, window = sizes
+            return fake(ops.max_pool(x, strides, [1, 1], *pads, window, **options).output(0))
+        return fake(ops.avg_pool(x, *sizes, **options))
+
+    return build
+
+
+def dense(axis: int, count: int, before: Build) -> Build:
+    """A product with weights that have a scale for each slice of an axis."""
+
+    def build(x: Any) -> Any:
+        codes = np.random.default_rng(count).integers(-127, 128, (count, 5)).astype(np.int8)
+        scale = np.linspace(0.001, 0.003, codes.shape[axis]).astype(np.float32)
+        scale = scale.reshape([-1, 1] if axis == 0 else [1, -1])
+        real = ops.multiply(ops.convert(ops.constant(codes), "f32"), ops.constant(scale))
+        return fake(ops.matmul(before(x), real, False, False), -2.56, 2.54)
+
+    return build
+
+
+def integers(*numbers: int) -> Any:
+    return ops.constant(np.array(numbers, np.int64))
+
+
+def flattened(x: Any) -> Any:
+    return ops.reshape(x, integers(1, -1), False)
+
+
+def other(x: Any) -> Any:
+    """The same value with another range."""
+    return fake(x, -0.64, 0.635)
+
+
+LAYERS: dict[str, tuple[Build, str]] = {
+    "max pool": (pool("max", 2, 2, 0, 0), "MAX_POOL_2D"),
+    "max pool, same": (pool("max", 3, 2, 0, 1), "MAX_POOL_2D"),
+    "max pool, padded": (pool("max", 3, 2, 1, 1), "PADV2 MAX_POOL_2D"),
+    "max pool, rounded up": (pool("max", 3, 3, 0, 0, rounding_type="ceil"), "MAX_POOL_2D"),
+    "average": (pool("average", 2, 2, 0, 0, exclude_pad=True), "AVERAGE_POOL_2D"),
+    "average, same": (pool("average", 3, 1, 1, 1, exclude_pad=True), "AVERAGE_POOL_2D"),
+    "average, counted": (pool("average", 3, 1, 1, 1, exclude_pad=False), "PAD AVERAGE_POOL_2D"),
+    "average, whole": (pool("average", 8, 1, 0, 0, exclude_pad=True), "MEAN"),
+    "mean, kept": (lambda x: fake(ops.reduce_mean(x, integers(2, 3), True)), "MEAN"),
+    "mean of channels": (lambda x: fake(ops.reduce_mean(x, integers(1), False)), "MEAN"),
+    "several ranges": (
+        lambda x: fake(ops.concat([other(ops.relu(x)), x], 1)),
+        "RELU QUANTIZE CONCATENATION",
+    ),
+    "two ranges": (lambda x: ops.add(fake(ops.relu(x), 0, 1), other(ops.relu(x))), ""),
+    "a constant": (lambda x: fake(ops.multiply(x, constant(-0.75))), "MUL"),
+    "a difference": (lambda x: fake(ops.subtract(ops.relu(x), x)), "RELU SUB"),
+    "clamp": (lambda x: fake(ops.clamp(x, 0.0, 6.0)), "RELU"),
+    "clamp where the range ends": (lambda x: fake(ops.relu(x), 0.0, 1.275), "QUANTIZE"),
+    "clamp to ones": (lambda x: fake(ops.clamp(x, -1.0, 1.0)), "RELU_N1_TO_1"),
+    "tanh": (lambda x: ops.tanh(x), "TANH"),
+    "softmax": (lambda x: ops.softmax(x, 1), "SOFTMAX"),
+    "transposed": (lambda x: ops.transpose(x, integers(0, 2, 3, 1)), "TRANSPOSE"),
+    "to NHWC and back": (
+        lambda x: ops.transpose(ops.transpose(x, integers(0, 2, 3, 1)), integers(0, 3, 1, 2)),
+        "TRANSPOSE TRANSPOSE",
+    ),
+    "padded": (
+        lambda x: ops.pad(x, integers(0, 0, 1, 2), integers(0, 1, 0, 0), "constant", constant(0.5)),
+        "PADV2",
+    ),
+    "reshaped": (lambda x: ops.reshape(x, integers(1, 6, 4, 8), False), ""),
+    "flattened, an output": (flattened, "TRANSPOSE RESHAPE"),
+    "flattened, dense": (dense(1, 192, flattened), "RESHAPE RESHAPE CONV_2D RESHAPE"),
+    "flattened, another range": (
+        dense(1, 192, lambda x: other(flattened(x))),
+        "TRANSPOSE RESHAPE QUANTIZE RESHAPE CONV_2D RESHAPE",
+    ),
+}
+"""Layers, and the operators that they become; "" where only the numbers matter."""
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_is_explained(name: str, tmp_path: Path) -> None:
+    build, operators = LAYERS[name]
+    imported = import_model(saved(tmp_path, (1, 3, 8, 8), build))
+    graph = load_int8(imported.model)
+    assert not [each for each in check_model(graph) if each.severity == "violation"]
+    if operators:
+        assert " ".join(operator.name for operator in graph.operators) == operators
+    found = imported.compared(count=5)
+    assert found.explained, found.verdict()
+    for tensor in found.tensors:
+        between = tensor.causes["an operand between codes"] + tensor.causes["a merged range"]
+        assert tensor.own_largest <= 1 or between
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda x: ops.relu(ops.clamp(x, -0.5, 0.25)), "TFLite has no clamp to -0.5..0.25"),
+        (lambda x: ops.softmax(x, 2), "along another axis"),
+        (pool("average", 3, 2, 1, 1, exclude_pad=True), "is not TFLite's SAME"),
+        (
+            dense(0, 8, lambda x: ops.reduce_mean(x, integers(1, 2), False)),
+            "several scales",
+        ),
+        (lambda x: ops.reduce_mean(x, integers(2), False), "leaves an image's channels"),
+        (lambda x: ops.add(x, constant(np.arange(3).reshape(3, 1, 1))), "one scale"),
+        (lambda x: ops.pad(x, integers(0, 0, 1, 1), integers(0, 0, 1, 1), "edge"), "mirrors"),
+        (lambda x: ops.matmul(x, x, False, True), "its weights are computed"),
+        (lambda x: ops.fake_quantize(x, x, x, x, x, 256), "its ranges are computed"),
+    ],
+)
+def test_a_layer_is_refused(build: Build, words: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=words):
+        import_model(saved(tmp_path, (1, 3, 8, 8), build))
+
+
+def test_what_reads_a_second_result_is_refused_with_the_others(tmp_path: Path) -> None:
+    def build(x: Any) -> Any:
+        halves = ops.split(ops.concat([x, x], 1), ops.constant(np.int64(1)), 2)
+        return fake(ops.add(halves.output(0), halves.output(1)))
+
+    with pytest.raises(Refused) as refused:
+        import_model(saved(tmp_path, (1, 3, 4, 4), build))
+    assert [fault.partition(": ")[2][:12] for fault in refused.value.faults] == [
+        "this type of",
+        "it reads Spl",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays", "words"),
+    [
+        ("network.tflite", {}, "import takes .xml, .onnx files"),
+        ("absent.xml", {}, "no such file"),
+        ("damaged.xml", {}, "OpenVINO cannot read it"),
+        ("damaged.onnx", {}, "onnx cannot read it"),
+        ("network.xml", {"y": np.zeros((2, 3, 4, 4))}, "samples need arrays"),
+        ("network.xml", {"x": np.zeros((2, 1, 4, 4, 3))}, "'x': (1, 3, 4, 4)"),
+    ],
+)
+def test_bad_input_is_one_line(name: str, arrays: Any, words: str, tmp_path: Path) -> None:
+    if name.endswith("onnx"):
+        pytest.importorskip("onnx")
+    saved(tmp_path, (1, 3, 4, 4), ops.relu)
+    for damaged in ("damaged.xml", "damaged.onnx", "network.tflite"):
+        (tmp_path / damaged).write_bytes(b"nothing of the kind")
+    np.savez(tmp_path / "samples.npz", **arrays)
+    arguments = ["import", str(tmp_path / name), "-o", str(tmp_path / "a.tflite")]
+    result = CliRunner().invoke(
+        commands, [*arguments, "--samples", str(tmp_path / "samples.npz")][: 6 if arrays else 4]
+    )
+    assert isinstance(result.exception, InputError)
+    assert words in str(result.exception)
+    assert "\n" not in str(result.exception)
+
+
+def test_run_and_check_import_on_the_way(tmp_path: Path) -> None:
+    path = saved(tmp_path, (1, 3, 8, 10), convolution(np.random.default_rng(2)))
+    for command in (["run", "--json", "-"], ["check", "--config", "nano"], ["run"]):
+        result = CliRunner().invoke(commands, [*command, str(path)])
+        assert result.exit_code == 0, result.output
+        assert "imported: " in result.output
+        assert str(path) in result.output.replace("\n", "")
+
+
+def test_weights_with_levels_and_a_range_of_their_own(tmp_path: Path) -> None:
+    """15 levels, and another range for what they stand for: codes from -7 to 7, a scale of it."""
+
+    def build(x: Any) -> Any:
+        real = np.random.default_rng(3).uniform(-0.8, 0.8, (4, 3, 1, 1))
+        high = np.linspace(0.35, 0.7, 4).reshape(4, 1, 1, 1)
+        limits = [constant(limit) for limit in (-high, high, -2 * high, 2 * high)]
+        filters = ops.fake_quantize(constant(real), *limits, 15)
+        return fake(ops.convolution(x, filters, [1, 1], [0, 0], [0, 0], [1, 1]), -2.56, 2.54)
+
+    imported = import_model(saved(tmp_path, (1, 3, 4, 4), build))
+    weights = next(t for t in load_int8(imported.model).tensors if t.name.endswith("weights"))
+    assert weights.data is not None
+    assert weights.quantization is not None
+    assert (weights.data.min(), weights.data.max()) == (-7, 7)
+    np.testing.assert_allclose(weights.quantization.scale, np.linspace(0.1, 0.2, 4), rtol=1e-6)
+    assert imported.compared().explained
 
 
 def test_a_wrong_bias_has_no_explanation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
