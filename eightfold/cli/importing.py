@@ -51,13 +51,9 @@ def _tflite(request: Request) -> int:
     write_file(request.output, imported.model)
     if request.json_file:
         text = json.dumps({"model": str(request.output), **comparison.as_json()}, indent=1) + "\n"
-        if str(request.json_file) == "-":
-            click.echo(text, nl=False)
-        else:
-            write_file(request.json_file, text)
-    if str(request.json_file) != "-":
-        _print(comparison, f"{request.output} beside {comparison.runtime} ({FORM})")
-        click.echo(f"{request.output}: {comparison.verdict()}")
+        write_file(request.json_file, text)
+    _print(comparison, f"{request.output} beside {comparison.runtime} ({FORM})")
+    click.echo(f"{request.output}: {comparison.verdict()}")
     return 0 if comparison.explained else 1
 
 
@@ -152,7 +148,7 @@ SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite, "tpu-mlir": 
     "json_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write how tensors compare with the source's runtime as JSON; - for standard output.",
+    help="Write how tensors compare with the source's runtime as JSON.",
 )
 @click.option(
     "--count",

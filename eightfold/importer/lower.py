@@ -123,22 +123,14 @@ class Lowering:
     def _new(self, name: str, shape: Sequence[int] | None = None, label: str = "") -> Place:
         """Add a tensor with the codes of a value."""
         found = self._shape(name) if shape is None else tuple(shape)
-        index = self.builder.tensor(
-            found, **_quantization(self.ranges.codes[name]), name=f"{name}{label}"
-        )
-        return Place(index, found)
+        codes = _quantization(self.ranges.codes[name])
+        return Place(self.builder.tensor(found, **codes, name=f"{name}{label}"), found)
 
-    def emit(
-        self,
-        operator: str,
-        inputs: Sequence[int],
-        output: Place,
-        options: dict[str, Any] | None = None,
-    ) -> Place:
+    def emit(self, name: str, inputs: Sequence[int], result: Place, options: Any = None) -> Place:
         """Add an operator, and return its result."""
-        self.builder.operator(operator, inputs, [output.tensor], options)
-        self._names.append(operator)
-        return output
+        self.builder.operator(name, inputs, [result.tensor], options)
+        self._names.append(name)
+        return result
 
     def integers(self, numbers: Sequence[int] | Sequence[Sequence[int]]) -> int:
         """Add a constant of int32, such as axes."""
@@ -268,13 +260,9 @@ def _conv(low: Lowering, layer: Layer) -> Place:
     tensor, options = low.window(layer, extents, low.codes(layer.inputs[0]).zero_point)
     channels = low.place(layer.inputs[0]).shape[3]
     depthwise = groups == channels and groups > 1
-    order = (1, 2, 3, 0) if depthwise else (0, 2, 3, 1)
-    index = low.builder.constant(
-        weights.transpose(order),
-        scale=scales,
-        axis=3 if depthwise else 0,
-        name=f"{layer.output}/weights",
-    )
+    axis, order = (3, (1, 2, 3, 0)) if depthwise else (0, (0, 2, 3, 1))
+    stored, name = weights.transpose(order), f"{layer.output}/weights"
+    index = low.builder.constant(stored, scale=scales, axis=axis, name=name)
     if any(apart != 1 for apart in dilations):
         names = ("dilation_h_factor", "dilation_w_factor")
         options |= dict(zip(names, dilations, strict=True))

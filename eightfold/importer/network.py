@@ -81,10 +81,6 @@ class Network:
     layers: list[Layer]
     evaluate: Evaluate
 
-    def producer(self, value: str) -> Layer | None:
-        """Return the layer that computes a value; None of an input or a constant."""
-        return next((layer for layer in self.layers if layer.output == value), None)
-
     def readers(self, value: str) -> list[Layer]:
         """Return the layers that read a value."""
         return [layer for layer in self.layers if value in layer.inputs]

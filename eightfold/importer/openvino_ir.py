@@ -54,16 +54,8 @@ class _Reader:
         self.openvino = openvino
         self.model = model
         self.core = core
-        self.network = Network(
-            name=model.get_friendly_name(),
-            runtime="OpenVINO",
-            inputs=[],
-            outputs=[],
-            shapes={},
-            constants={},
-            layers=[],
-            evaluate=self._evaluate,
-        )
+        name = model.get_friendly_name()
+        self.network = Network(name, "OpenVINO", [], [], {}, {}, [], self._evaluate)
         self.ports: dict[str, Any] = {}
         self.compiled: dict[tuple[str, ...], Any] = {}
 
@@ -71,9 +63,8 @@ class _Reader:
         for node in self.model.get_ordered_ops():
             self._take(node)
         self.network.inputs = [_value(port) for port in self.model.inputs]
-        self.network.outputs = [
-            _value(result.input_value(0)) for result in self.model.get_results()
-        ]
+        results = self.model.get_results()
+        self.network.outputs = [_value(result.input_value(0)) for result in results]
         return self.network
 
     def _take(self, node: Any) -> None:

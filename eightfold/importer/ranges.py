@@ -19,8 +19,12 @@ _KEEP_RANGE = MOVES | {"relu", "clamp"}
 _TAKE_LATER = MOVES - {"avg_pool"}
 """Kinds that do the same whether their operand is quantized before or after them."""
 
-_FIXED = {"sigmoid": (1 / 256, -128), "softmax": (1 / 256, -128), "tanh": (1 / 128, 0)}
-"""Scale and zero point that the spec fixes for the results of some kinds."""
+_FIXED = {
+    kind: Codes(Quantization(np.array([scale], np.float32), np.array([zero_point])), "fixed")
+    for scale, zero_point, *kinds in ((1 / 256, -128, "sigmoid", "softmax"), (1 / 128, 0, "tanh"))
+    for kind in kinds
+}
+"""Codes that the spec fixes for the results of some kinds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +103,7 @@ def assign(network: Network, samples: Mapping[str, NDArray] | None) -> Ranges:
     for layer in reversed(network.layers):
         if layer.kind in _TAKE_LATER and layer.output in codes:
             for source in map(ranges.tensor_of.__getitem__, network.computed(layer)):
-                alone = network.readers(source) == [layer] and _fixed(network, source) is None
-                if alone and source not in network.outputs:
+                if network.readers(source) == [layer] and source not in network.outputs:
                     found = Codes(codes[layer.output].quantization, "neighbour")
                     codes.setdefault(source, found)
     seen = _extremes(network, ranges, samples) if samples else {}
@@ -124,15 +127,16 @@ def _stated(network: Network) -> Ranges:
         for name in (name for name in network.computed(layer) if name not in tensor_of):
             layer.refusal = layer.refusal or f"it reads {name}, which is no first, float result"
             layer.inputs.remove(name)
+        if fixed := _FIXED.get(layer.kind):
+            codes[layer.output] = fixed
         if layer.kind != "quantize" or layer.refusal:
             kept.append(layer)
             continue
-        tensor = tensor_of[layer.inputs[0]]
-        stated = layer.attributes["codes"]
-        if tensor not in codes and _fixed(network, tensor) is None:
+        tensor, stated = tensor_of[layer.inputs[0]], layer.attributes["codes"]
+        if tensor not in codes:
             codes[tensor] = stated
             real[tensor] = layer.output
-        elif tensor not in codes or not codes[tensor].same(stated):
+        elif not codes[tensor].same(stated):
             before[layer.output] = layer.inputs[0]
             layer.kind = "requantize"
             codes[layer.output] = stated
@@ -144,14 +148,6 @@ def _stated(network: Network) -> Ranges:
     return Ranges(codes, tensor_of, real, before)
 
 
-def _fixed(network: Network, tensor: str) -> Codes | None:
-    maker = network.producer(tensor)
-    if maker is None or maker.kind not in _FIXED:
-        return None
-    scale, zero_point = _FIXED[maker.kind]
-    return Codes(Quantization(np.array([scale], np.float32), np.array([zero_point])), "fixed")
-
-
 def _placed(
     network: Network, ranges: Ranges, layer: Layer, seen: Mapping[str, Codes]
 ) -> list[Layer]:
@@ -159,9 +155,7 @@ def _placed(
     codes, tensor = ranges.codes, layer.output
     operands = [ranges.tensor_of[name] for name in network.computed(layer)]
     known = bool(operands) and all(name in codes for name in operands)
-    if fixed := _fixed(network, tensor):
-        codes[tensor] = fixed
-    elif tensor not in codes and layer.kind in _KEEP_RANGE and known:
+    if tensor not in codes and layer.kind in _KEEP_RANGE and known:
         codes[tensor] = _joined([codes[name] for name in operands])
     elif tensor not in codes and tensor in seen:
         codes[tensor] = seen[tensor]
