@@ -140,13 +140,14 @@ class Accelerator(Component):
     ) -> None:
         """Add the scratchpad; who comes first in a cycle.
 
-        Of reads, who uses it least. Of writes, what the array waits for: results fill their queue,
-        and then no vector is issued, while the mover only falls behind. It gets all cycles without
-        a result, and a command has only so many.
+        Of reads, who uses it least; but the vector engine last, which has the other port in cycles
+        without a write. Of writes, what the array waits for: results fill their queue, and then no
+        vector is issued, while the mover only falls behind. It gets all cycles without a result,
+        and a command has only so many.
         """
         scratchpad = self._add(m, control, "scratchpad", Scratchpad(self.config))
         connect(m, mover.index_read, scratchpad.readers[0])
-        for number, unit in enumerate((mover, vector, matrix)):
+        for number, unit in enumerate((mover, matrix, vector)):
             connect(m, unit.scratch_read, scratchpad.readers[number + 1])
         for number, unit in enumerate((matrix, vector, mover)):
             connect(m, unit.scratch_write, scratchpad.writers[number])

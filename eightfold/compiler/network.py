@@ -2,13 +2,14 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import accumulate, chain
 
 import numpy as np
 
 from eightfold.compiler import state
+from eightfold.compiler.beside import beside
 from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.decision import Decision
 from eightfold.compiler.emit.emitter import Buffered, Emitter
@@ -150,7 +151,7 @@ def compile_operators(
         return strategy(chains, config, tried, planned)
 
     if len(program.steps) > MANY:
-        return plan(memory)
+        return _beside(plan(memory), memory)
     first = plan(IDEAL)
     slow = first.outside or first.decision
     planned = [*(EXTREMES if slow else PROFILES.values())]
@@ -165,10 +166,30 @@ def compile_operators(
 def _best(plans: Sequence[Compiled], memory: MemoryTiming) -> Compiled:
     """Return the plan that takes fewest cycles with a memory, the first of equal ones."""
     different = {tuple(each.instruction for each in plan.issued): plan for plan in reversed(plans)}
-    found = [*reversed(different.values())]
+    found = [_beside(plan, memory) for plan in reversed(different.values())]
     if len(found) == 1:
         return found[0]
     return min(found, key=lambda plan: estimate_stream(plan.config, plan.issued, memory)[1])
+
+
+def _beside(compiled: Compiled, memory: MemoryTiming) -> Compiled:
+    """Return the program with commands in pieces that are done beside each other.
+
+    Strips of cascades are so already.
+    """
+    if any(place.rows for place in compiled.placements):
+        return compiled
+    issued = tuple(beside(compiled.config, compiled.issued, memory))
+    places: dict[int, list[int]] = {}
+    for index, command in enumerate(issued):
+        if not command.loads_table:
+            places.setdefault(command.step, []).append(index)
+    steps = [command.step for command in compiled.issued]
+    placements = tuple(
+        replace(place, first=min(places[steps[place.first]]), last=max(places[steps[place.last]]))
+        for place in compiled.placements
+    )
+    return replace(compiled, issued=issued, placements=placements)
 
 
 Strategy = Callable[

@@ -297,6 +297,7 @@ class Matrix:
                 traffic.results.add(start + self.latency, vectors, fired)
             self._read = max(self._read, self._issued - timing.MATRIX_AHEAD) + vectors
             self._read = max(self._read, self._kept(job, vectors))
+            traffic.matrix_reads.add(self._read - timing.MATRIX_READ - vectors, vectors, vectors)
             self._vector += vectors
             while True:
                 yield self._read - timing.MATRIX_READ

@@ -262,24 +262,23 @@ class Results:
 
 @dataclass
 class Traffic:
-    """Accesses to the scratchpad: reads before the matrix engine's, writes before the mover's.
-    Beside them, the cycles in which the vector engine has the requantizers, by the matrix engine's
-    issue."""
+    """Accesses to the scratchpad.
+
+    Of reads the mover's come before the matrix engine's, and these before the vector engine's,
+    which has the port that writes beside. Of writes the mover's come last. Beside them, the cycles
+    in which the vector engine has the requantizers, by the matrix engine's issue.
+    """
 
     index_reads: Flow = field(default_factory=Flow)
     mover_reads: Flow = field(default_factory=Flow)
-    vector_reads: Flow = field(default_factory=Flow)
+    matrix_reads: Flow = field(default_factory=Flow)
     vector_writes: Flow = field(default_factory=Flow)
     results: Results = field(default_factory=Results)
     reserved: Flow = field(default_factory=Flow)
 
     def reads(self, cycle: int) -> int:
-        """Return the reads up to a cycle."""
-        return (
-            self.index_reads.until(cycle)
-            + self.mover_reads.until(cycle)
-            + self.vector_reads.until(cycle)
-        )
+        """Return the mover's reads up to a cycle."""
+        return self.index_reads.until(cycle) + self.mover_reads.until(cycle)
 
     def writes(self, cycle: int) -> int:
         """Return the writes up to a cycle."""

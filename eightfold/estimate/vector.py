@@ -12,7 +12,7 @@ from eightfold.isa.vector_fields import has_one_result, reads_b
 from eightfold.target.config import AcceleratorConfig
 
 SLICE = 16
-"""Cycles of a step in which reads give way to the mover's."""
+"""Cycles of a step in which reads give way to others."""
 
 
 class Vector:
@@ -29,7 +29,7 @@ class Vector:
         self._job: tuple[int, Issued, int] | None = None
         self._changed = Change(clock)
         self._free = 0
-        self._others = 0  # reads of the mover so far
+        self._others = 0, 0  # reads and results of others so far
         levels = config.vector_lanes.bit_length() - 1
         self._extreme = timing.ROW_EXTREME + levels
         self._function = timing.ROW_SUM + levels + timing.LEADING_ZEROS
@@ -56,7 +56,7 @@ class Vector:
             rows = instruction.runs
             beats, reads, writes = self._row(instruction)
             yield taken + timing.VECTOR_WALK
-            self._others = self.traffic.mover_reads.until(self.clock.now)
+            self._others = self._of_others(self.clock.now)
             cycle = taken + timing.VECTOR_WALK + timing.VECTOR_READ - 1  # of the last beat
             if pauses := self._between(instruction):
                 for _ in range(rows):
@@ -94,7 +94,7 @@ class Vector:
     def _beats(self, cycle: int, beats: int, reads: int, writes: int) -> Process[int]:
         """Send beats into the lanes behind ``cycle``; return the last one's cycle.
 
-        Reads go ahead of the beats, and wait for those of the mover.
+        Reads go ahead of the beats. They wait where one port writes and the other one reads.
         """
         traffic = self.traffic
         done = 0
@@ -104,13 +104,20 @@ class Vector:
             begun = cycle - timing.VECTOR_READ
             yield begun
             asked = min(part, reads - read, done * reads // beats + timing.VECTOR_AHEAD - read)
-            traffic.vector_reads.add(begun, part, asked)
             traffic.vector_writes.add(begun, part, part * writes // beats)
             traffic.reserved.add(cycle, part, min(part, part * writes * self._chunk // beats))
             yield begun + part
-            others = traffic.mover_reads.until(begun + part)
-            read += min(asked, part - (others - self._others))
+            others = self._of_others(begun + part)
+            taken, written = (new - old for new, old in zip(others, self._others, strict=True))
             self._others = others
+            busy = min(taken / part, 1)  # of the port that does not write
+            read += min(asked, round((part - busy * written) / (1 + busy * writes / reads)))
             cycle += part
             done = min(done + part, read * beats // reads)
         return cycle
+
+    def _of_others(self, cycle: int) -> tuple[int, int]:
+        """Return the reads and the results that go before, up to a cycle."""
+        traffic = self.traffic
+        reads = traffic.reads(cycle) + traffic.matrix_reads.until(cycle)
+        return reads, traffic.results.until(cycle)

@@ -1,4 +1,7 @@
-"""The scratchpad: a vector of bytes at any byte address, read and written once per cycle."""
+"""The scratchpad: a vector of bytes at any byte address, read and written once per cycle.
+
+In a cycle without a write it is read twice.
+"""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -28,9 +31,10 @@ class Scratchpad(Component):
     Timing
     ------
     One read and one write per cycle; of several requests the one with the lowest index is granted,
-    ``ready`` is the grant. A read's bytes come `READ_LATENCY` cycles after its request's transfer.
-    It sees every write that was transferred in an earlier cycle and none of a later one; what it
-    gives for bytes that are written in its own cycle is undefined.
+    ``ready`` is the grant. In cycles without a write the last reader is granted as well: it reads
+    through the RAMs' other port. A read's bytes come `READ_LATENCY` cycles after its request's
+    transfer. It sees every write that was transferred in an earlier cycle and none of a later one;
+    what it gives for bytes that are written in its own cycle is undefined.
 
     Parameters
     ----------
@@ -70,15 +74,22 @@ class Scratchpad(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        write_rows, mask, word = self._write(m)
-        read_rows, offset = self._read(m)
-        columns = [
-            self._column(m, j, read_rows[j], write_rows[j], mask[j], word.word_select(j, 8))
-            for j in range(self.config.vector)
-        ]
+        beside = Signal()  # no write: the other port reads
+        m.d.comb += beside.eq(~Cat(writer.valid for writer in self.writers).any())
+        write_rows, mask, word, others_offset = self._write(m)
+        read_rows, offset = self._read(m, beside)
+        columns, others = [], []
+        for j in range(self.config.vector):
+            byte = word.word_select(j, 8)
+            one, other = self._column(m, j, read_rows[j], write_rows[j], mask[j], byte)
+            columns.append(one)
+            others.append(other)
         rotated = self._rotate(m, Cat(columns), offset, 8, "bytes")
-        for reader in self.readers:
+        other = self._rotate(m, Cat(others), others_offset, 8, "others")
+        aside = delay(m, beside, "beside{}", self.READ_LATENCY, reset=True)
+        for reader in self.readers[:-1]:
             m.d.comb += Value.cast(reader.data).eq(rotated)
+        m.d.comb += Value.cast(self.readers[-1].data).eq(Mux(aside, other, rotated))
         return m
 
     def _grant(self, m: Module, requests: Sequence[Any]) -> list[Value]:
@@ -91,12 +102,16 @@ class Scratchpad(Component):
             free = free & ~request.valid
         return transfers
 
-    def _write(self, m: Module) -> tuple[Sequence[Value], Value, Value]:
-        """Return each column's row, the columns' write enables and their bytes."""
+    def _write(self, m: Module) -> tuple[Sequence[Value], Value, Value, Value]:
+        """Return each column's row, the columns' write enables and their bytes.
+
+        Without a write the rows are those that the last reader asks for; then the rotation of what
+        is read there, when its bytes are out.
+        """
         granted = Signal(scratchpad_write_layout(self.config), reset_less=True)
         mask = Signal(self.config.vector)
         transfers = self._grant(m, self.writers)
-        m.d.sync += mask.eq(0)
+        m.d.sync += [mask.eq(0), granted.address.eq(self.readers[-1].request.payload)]
         for writer, transfer in zip(reversed(self.writers), reversed(transfers), strict=True):
             with m.If(writer.valid):  # the last assignment is the one with the lowest index
                 m.d.sync += granted.eq(writer.payload)
@@ -106,12 +121,16 @@ class Scratchpad(Component):
         rows, offset = self._rows(m, granted.address, "write")
         back = (-offset)[: len(offset)]
         word = self._rotate(m, Value.cast(granted.data), back, 8, "word")
-        return rows, self._rotate(m, mask, back, 1, "mask"), word
+        out = delay(m, offset, "others_offset{}", self.READ_LATENCY - 3, reset=True)
+        return rows, self._rotate(m, mask, back, 1, "mask"), word, out
 
-    def _read(self, m: Module) -> tuple[Sequence[Value], Value]:
+    def _read(self, m: Module, beside: Value) -> tuple[Sequence[Value], Value]:
         """Return each column's row, and the rotation in the cycle in which their bytes are out."""
         address = Signal(local_address(self.config), name="read_address", reset_less=True)
-        transfers = self._grant(m, [reader.request for reader in self.readers])
+        *transfers, last = self._grant(m, [reader.request for reader in self.readers])
+        request = self.readers[-1].request
+        m.d.comb += request.ready.eq(last | beside)
+        transfers.append(request.valid & request.ready)
         for reader in reversed(self.readers):
             with m.If(reader.request.valid):
                 m.d.sync += address.eq(reader.request.payload)
@@ -152,21 +171,27 @@ class Scratchpad(Component):
 
     def _column(
         self, m: Module, j: int, read_row: Value, write_row: Value, enable: Value, byte: Value
-    ) -> Value:
-        """Add one RAM, and return what it has read, in the second cycle after the row."""
+    ) -> list[Value]:
+        """Add one RAM; return what both ports have read, in the second cycle after their rows."""
         depth = self.config.scratchpad // self.config.vector
         m.submodules[f"column{j}"] = ram = Memory(shape=8, depth=depth, init=[])
-        write, read = ram.write_port(), ram.read_port(domain="comb")
-        output, stored = (Signal(8, name=f"{n}{j}", reset_less=True) for n in ("output", "stored"))
-        m.d.comb += [
-            write.addr.eq(write_row),
-            write.data.eq(byte),
-            write.en.eq(enable),
-            read.addr.eq(read_row),
-        ]
-        # Synthesis merges this register into the RAM's port. The condition shows that no byte is
-        # read while it is written, for which tools would otherwise add a bypass.
-        with m.If(~enable | (read_row != write_row)):
-            m.d.sync += output.eq(read.data)
-        m.d.sync += stored.eq(output)
-        return stored
+        write = ram.write_port()
+        m.d.comb += [write.addr.eq(write_row), write.data.eq(byte), write.en.eq(enable)]
+        # Synthesis merges these registers into the RAM's two ports. Their conditions show that no
+        # byte is read while it is written, for which tools would otherwise add a bypass, and that
+        # the port that writes does not read.
+        found: list[Value] = []
+        for name, row, reads in (
+            ("", read_row, ~enable | (read_row != write_row)),
+            ("other_", write_row, ~enable),
+        ):
+            read = ram.read_port(domain="comb")
+            output, stored = (
+                Signal(8, name=f"{name}{n}{j}", reset_less=True) for n in ("output", "stored")
+            )
+            m.d.comb += read.addr.eq(row)
+            with m.If(reads):
+                m.d.sync += output.eq(read.data)
+            m.d.sync += stored.eq(output)
+            found.append(stored)
+        return found

@@ -39,12 +39,13 @@ class WritesLate(Scratchpad):
     """Meets the RAM one cycle after the reads of the same cycle."""
 
     def _write(self, m):
-        rows, mask, word = super()._write(m)
+        rows, mask, word, offset = super()._write(m)
         late = [delay(m, row, f"late{j}1", reset=True) for j, row in enumerate(rows)]
         return (
             late,
             delay(m, mask, "late_mask1", reset=True),
             delay(m, word, "late_word1", reset=True),
+            offset,
         )
 
 
