@@ -231,6 +231,7 @@ def differing(oracle: Oracle, operator: str, reference: str = "litert") -> Itera
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MUTATIONS)
+@pytest.mark.usual(count=30)
 def test_a_wrong_variant_is_caught(
     oracle: Oracle, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

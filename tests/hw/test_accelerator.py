@@ -142,6 +142,7 @@ def cycles_of_a_load_beside(constants):
 @pytest.mark.icarus
 @pytest.mark.parametrize("name", CONSTANTS)
 @pytest.mark.usual(names=["parameters"])
+@pytest.mark.long
 def test_constants_yield_to_the_movers_reads(name):
     alone = cycles_of_a_load_beside([])
     constants, taken = CONSTANTS[name]

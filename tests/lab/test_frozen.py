@@ -16,6 +16,7 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_what_is_written_is_found_again_and_a_difference_fails_by_its_name(record: Path) -> None:
     written = CliRunner().invoke(frozen.main, ["pages", "--write"])
     assert written.exit_code == 0, written.output

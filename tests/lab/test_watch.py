@@ -96,6 +96,7 @@ NEW = {**FAKE, "ai_edge_litert/interpreter.py": FAKE["ai_edge_litert/interpreter
 
 
 @pytest.mark.slow  # a campaign with a worker of its own
+@pytest.mark.long
 def test_a_runtime_that_computes_something_else_has_drifted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

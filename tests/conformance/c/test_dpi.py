@@ -48,6 +48,7 @@ def simulate(folder: Path, bench: Path) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_systemverilog_gets_what_golden_computes(tmp_path: Path, first_seed: int) -> None:
     rng = np.random.default_rng(first_seed)
     parts = [

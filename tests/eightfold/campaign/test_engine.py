@@ -152,6 +152,7 @@ def test_what_always_kills_its_worker_is_lost_until_the_next_session_and_the_res
         assert dict(store.verdicts()) == {"passed": 29}
 
 
+@pytest.mark.long
 def test_what_hangs_is_ended_and_lost(folder: Folder) -> None:
     assert run(folder, [unit("hangs"), unit("passes")], limit=1.0) == "complete"
     assert verdicts(folder) == {"passed": 4, "lost": 4}
@@ -220,6 +221,7 @@ def test_a_budget_and_failures_stop_it_and_the_rest_runs_later(
         assert [why for *_, why in store.sessions()] == ["failures", "budget", "complete"]
 
 
+@pytest.mark.long
 def test_a_scheduler_that_is_killed_leaves_what_can_be_resumed(
     folder: Folder, tmp_path: Path
 ) -> None:

@@ -217,6 +217,7 @@ FREE = {  # what may be another value of its type, since nothing else says it
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_no_column_of_the_database_makes_a_command_crash_or_a_verdict_better(judge: Judge) -> None:
     values = (None, -1, 0, 7, 2.5, 1e300, float("inf"), "", "x", "passed", "[]", b"", b"\xff\x00")
     with closing(sqlite3.connect(judge.folder / "results.sqlite")) as connection:
@@ -352,6 +353,7 @@ def test_no_link_leads_out_of_a_folder(campaigns, tmp_path, capsys, name: str) -
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_unit_that_somebody_has_made_up_makes_no_command_crash(judge: Judge) -> None:
     with closing(sqlite3.connect(judge.folder / "results.sqlite")) as connection:
         (record,) = connection.execute("SELECT record FROM units WHERE id = 1").fetchone()

@@ -143,6 +143,7 @@ def test_its_own_death_takes_its_workers_along(tmp_path: Path) -> None:
     assert not alive
 
 
+@pytest.mark.long
 def test_a_full_disk_is_one_line_and_what_has_run_is_kept(tmp_path: Path, whole: Path) -> None:
     folder = tmp_path / "campaign"
     assert command(*LONG, "--budget", "1ms", "--out", str(folder))[0] == 1
@@ -202,6 +203,7 @@ def test_a_broken_kernel_is_found_and_the_command_that_repeats_it_fails_alone(
     assert command(*repeat[2:])[0] == 0  # the right kernel
 
 
+@pytest.mark.long
 def test_campaigns_are_put_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +226,7 @@ def test_campaigns_are_put_together(
     assert out.startswith("operators-RELU-100..111-golden: gave something else")
 
 
+@pytest.mark.long
 def test_the_same_twice_at_once_gives_the_same_twice(tmp_path: Path) -> None:
     temporary, precious = tmp_path / "temporary", tmp_path / "precious"
     temporary.mkdir()

@@ -42,6 +42,7 @@ def test_of_random_networks(seed: int) -> None:
     assert not _worse(load_model(random_network(network_rng(seed))[0]), "nano")
 
 
+@pytest.mark.long
 def test_of_cascades() -> None:
     assert not _worse(load_model(blocks_model(4, 32)), "small")
 

@@ -168,6 +168,7 @@ def test_nothing_is_no_value_to_compute_with() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_litert_and_rtl_compute_the_same() -> None:
     with Oracle() as litert, Session("golden") as golden, Session("verilator", "nano") as rtl:
         for name, case in _CASES.items():

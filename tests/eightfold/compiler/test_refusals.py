@@ -159,6 +159,7 @@ TOLERATED = {rule: maker for rule, maker in TOLERATED.items() if rule.split()[0]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", TOLERATED)
+@pytest.mark.usual(count=12)
 def test_what_golden_tolerates_equals_golden(rule: str) -> None:
     graph = load_any_shape(TOLERATED[rule]())
     expect_golden(graph, random_values(graph), NANO)

@@ -72,6 +72,7 @@ def source(unit, preset, tmp_path):
     ],
 )
 @pytest.mark.usual
+@pytest.mark.long
 def test_is_the_same_in_another_process(names, tmp_path):
     environment = {"PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", PROGRAM, *names]

@@ -124,6 +124,7 @@ def test_the_model_runs_as_the_page_shows(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_what_is_missing_is_named_until_it_is_there(copy: Path) -> None:
     done = run(copy, "-c", ASK)
     assert "for ABS" not in done.stdout

@@ -25,7 +25,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scratch]:
 @pytest.mark.parametrize(
     "proof", [pytest.param(proof, id=proof.name, marks=marked(proof)) for proof in BY_NAME.values()]
 )
-@pytest.mark.usual(count=14)
+@pytest.mark.usual(count=8)
 def test_it_holds(proof: Proof) -> None:
     found = proof.prove()
     if found.how == "skipped":
@@ -41,7 +41,7 @@ def test_it_holds(proof: Proof) -> None:
         for number, fault in enumerate(proof.breaks)
     ],
 )
-@pytest.mark.usual(count=9)
+@pytest.mark.usual(count=5)
 def test_it_refutes(proof: Proof, fault: Break, scratch: Scratch) -> None:
     path = fault.file or proof.file
     text = (IMPORT_ROOT / path).read_text("utf-8")

@@ -162,6 +162,7 @@ def test_each_rule_keeps_what_the_unit_computes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rule", "mutant"), [(rule, mutant) for rule, all_ in MUTANTS.items() for mutant in all_]
 )
+@pytest.mark.usual("rule")
 def test_a_broken_rule_is_seen(
     rule: str,
     mutant: Callable[[pytest.MonkeyPatch], None],

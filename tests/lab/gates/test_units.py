@@ -55,6 +55,7 @@ UNITS: dict[str, tuple[Callable[[], wiring.Component], dict[str, Any]]] = {
     ],
 )
 @pytest.mark.usual(names=["memory_reader-ecp5:0"])
+@pytest.mark.long
 def test_a_netlist_passes_the_bench(unit: str, netlist: str, seed: int) -> None:
     component, parameters = UNITS[unit]
     bench = f"eightfold.sim.benches.{unit}"

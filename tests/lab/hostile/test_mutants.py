@@ -27,6 +27,7 @@ def trial() -> Iterator[Trial]:
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.4, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("base", BASES)
+@pytest.mark.usual(count=24)
 def test_mutants_are_refused_or_run_as_in_litert(
     trial: Trial, base: str, share: float, first_seed: int, request: pytest.FixtureRequest
 ) -> None:

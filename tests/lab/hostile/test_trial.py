@@ -153,6 +153,7 @@ def test_an_index_outside_is_refused_by_the_stream_and_by_golden(trial: Trial) -
         ("dying", 1, "died", "check"),
     ],
 )
+@pytest.mark.long
 def test_a_wrong_tool_is_found_out(
     trial: Trial, tool: str, operands: int, kind: str, step: str
 ) -> None:

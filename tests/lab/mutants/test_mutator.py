@@ -105,6 +105,7 @@ def hardware():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_hardware_has_mutants_of_every_kind_and_all_can_be_parsed():
     every = draw(hardware(), 100_000, 0)
     assert {mutant.kind for mutant in every} == set(KINDS)

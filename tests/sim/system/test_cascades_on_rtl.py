@@ -50,6 +50,7 @@ def expect_golden_on_rtl(
 @pytest.mark.parametrize("words", CHOICES)
 @pytest.mark.parametrize("height", [1, 2, 5])
 @pytest.mark.usual(names=["2-kept"])
+@pytest.mark.long
 def test_a_chain_in_strips_equals_golden(height: int, words: str) -> None:
     graph = load_model(block_model())
     forced = Forced(height, words, outside=True)

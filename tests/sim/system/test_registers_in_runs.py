@@ -73,6 +73,7 @@ class Immediate(Control):
 
 @pytest.mark.slow
 @pytest.mark.icarus
+@pytest.mark.long
 def test_the_bench_catches_registers_that_act_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(accelerator, "Control", Immediate)
     with pytest.raises(BenchFailed):

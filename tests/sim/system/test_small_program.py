@@ -69,6 +69,7 @@ def test_matches_the_machine_model_on_icarus(seed, latency, stall):
 
 @pytest.mark.parametrize(("seed", "stall"), [(21, 0.3), (20, 0.0), (22, 0.7)])
 @pytest.mark.usual(names=["verilator-21"])
+@pytest.mark.long
 def test_runs_between_independent_bus_models(simulator, seed, stall):
     run(simulator, seed, count=2, stall=stall, memory="cocotbext")
 

@@ -193,6 +193,7 @@ def scales_stay(patch: pytest.MonkeyPatch) -> None:
         scales_stay,
     ],
 )
+@pytest.mark.usual(count=3)
 def test_a_wrong_rule_is_caught(
     mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

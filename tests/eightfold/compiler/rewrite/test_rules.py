@@ -436,6 +436,7 @@ def one_output_is_enough(patch: pytest.MonkeyPatch) -> None:
         read_by_one_at_least,
     ],
 )
+@pytest.mark.usual(count=5)
 def test_a_wrong_rule_is_caught(
     mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
