@@ -162,15 +162,18 @@ class VectorEngine(Component):
                 requantize.eq(command.requantize),
                 row.row.eq(command.row),
             ]
+        # Field by field, so that each is a choice of two and not of all that a function might set.
+        with m.Elif(row.summed):
+            for name, functions in RowUnit.REPLACED.items():
+                with m.If(Cat(row.row == function for function in functions).any()):
+                    m.d.sync += requantize[name].eq(row.scale[name])
         # A row's function of a sum that is there already comes before all of its chunks.
         again = taken & rows & ~single & command.resume
         m.d.comb += split.hold.eq(again)
         m.d.sync += row.again.eq(again)
-        with m.If(row.summed):
-            m.d.sync += requantize.eq(row.replaced)
         change = self.requantizer.change
         m.d.sync += change.valid.eq(taken | row.summed)
-        m.d.comb += [row.requantize.eq(requantize), change.requantize.eq(requantize)]
+        m.d.comb += change.requantize.eq(requantize)
         return operation
 
     def _lanes(

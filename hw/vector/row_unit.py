@@ -16,6 +16,10 @@ from eightfold.hw.vector.words import Phase, beat_layout, operation_layout
 from eightfold.isa import Row
 from eightfold.target.config import AcceleratorConfig
 
+SCALE_LAYOUT = data.StructLayout(
+    {name: REQUANTIZE_LAYOUT[name].shape for name in ("multiplier", "left", "right", "bias")}
+)
+
 LOWEST = -128
 
 NUMBER_BITS = 16
@@ -60,21 +64,20 @@ class RowUnit(Component):
     """The extreme byte of the row."""
     result: Annotated[Signal, Out(signed(32))]
     """The result of a row that has one: what is requantized."""
-    requantize: Annotated[data.View, In(REQUANTIZE_LAYOUT)]
-    """The command's."""
-    replaced: Annotated[data.View, Out(REQUANTIZE_LAYOUT)]
-    """With what the row's function sets."""
+    scale: Annotated[data.View, Out(SCALE_LAYOUT)]
+    """What a row's function gives: fields of the requantizer, which `REPLACED` names."""
     known: Annotated[Signal, Out(1)]
     """1 for one cycle: what the pass was for is there."""
     summed: Annotated[Signal, Out(1)]
     """The same, of the row's function."""
 
-    REPLACED: ClassVar[dict[Row, tuple[str, ...]]] = {
-        Row.RECIPROCAL: ("multiplier", "right"),
-        Row.LOGARITHM: ("bias",),
-        Row.INVERSE_ROOT: ("multiplier", "left", "right"),
+    REPLACED: ClassVar[dict[str, tuple[Row, ...]]] = {
+        "multiplier": (Row.RECIPROCAL, Row.INVERSE_ROOT),
+        "left": (Row.INVERSE_ROOT,),
+        "right": (Row.RECIPROCAL, Row.INVERSE_ROOT),
+        "bias": (Row.LOGARITHM,),
     }
-    """The requantizer's fields that a function sets."""
+    """The requantizer's fields that functions set, and which ones do."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
@@ -106,11 +109,8 @@ class RowUnit(Component):
             function.x.eq(total),
             self.summed.eq(function.done),
             self.known.eq(found | function.done),
-            Value.cast(self.replaced).eq(Value.cast(self.requantize)),
+            *(self.scale[name].eq(getattr(function, name)) for name in self.REPLACED),
         ]
-        for kind, names in self.REPLACED.items():
-            with m.If(self.row == kind):
-                m.d.comb += [self.replaced[n].eq(getattr(function, n)) for n in names]
         return m
 
     def _late(self, m: Module, value: Value, cycle: int) -> Value:
