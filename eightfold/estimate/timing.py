@@ -85,7 +85,7 @@ WEIGHT_COMMAND = 3
 WEIGHT_LOAD = FETCHED + 2
 """eightfold.hw.array.weights: from a beat to a full buffer: the stream's register, the loader's."""
 
-WEIGHT_WORDS = 4
+WEIGHT_WORDS = 3
 """Words that the registers between fetcher and buffer hold."""
 
 PARAMETER_BEATS = 128

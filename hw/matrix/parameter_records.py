@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import parameter_layout
-from eightfold.hw.blocks.skid import Skid
+from eightfold.hw.blocks.skid import Stage
 from eightfold.target.config import AcceleratorConfig
 
 RECORD = 16
@@ -63,7 +63,7 @@ class ParameterRecords(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.output = output = Skid(parameter_layout())
+        m.submodules.output = output = Stage(parameter_layout())
         connect(m, output.o, flipped(self.o))
         run = Signal(RUN_LAYOUT, reset_less=True)
         active = Signal()
@@ -88,7 +88,7 @@ class ParameterRecords(Component):
         self._assemble(m, run, active, output)
         return m
 
-    def _assemble(self, m: Module, run: data.View, active: Signal, output: Skid) -> None:
+    def _assemble(self, m: Module, run: data.View, active: Signal, output: Stage) -> None:
         """Give a channel to ``output`` for each record, or for each bias after the shared one."""
         unit = self.units.payload
         parts = RECORD // self.bytes

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.layouts import hdl, weight_layout
-from eightfold.hw.blocks.skid import Skid
+from eightfold.hw.blocks.skid import Stage
 from eightfold.hw.memory.region_fetch import RegionFetch, part_layout
 from eightfold.hw.ports import memory_read, region_layout
 from eightfold.isa import WEIGHTS
@@ -40,8 +40,8 @@ def weight_part_layout(config: AcceleratorConfig) -> data.StructLayout:
 class WeightCommands(Component):
     """Say what a WEIGHTS command fetches, and once that is found in range, which buffers it has.
 
-    ``bytes = weight_word * (full * lanes + partial * partial_lanes)``, computed two bits of
-    ``lanes`` and ``partial_lanes`` a cycle.
+    ``bytes = weight_word * (full * lanes + partial * partial_lanes)``, the second product two
+    bits of ``partial_lanes`` a cycle; the first one is a shift where ``lanes`` is a power of two.
 
     Timing
     ------
@@ -97,12 +97,12 @@ class WeightCommands(Component):
                 with m.If(self.command.valid):
                     m.next = "MULTIPLY"
             with m.State("MULTIPLY"):
-                full, partial, done = self._multiply(m, command)
+                partial, done = self._multiply(m, command)
                 with m.If(done):
                     m.next = "ADD"
             with m.State("ADD"):
                 m.d.sync += [
-                    words.eq(full + partial),
+                    words.eq(command.full * self.config.lanes + partial),
                     illegal.eq(some_partial & ((lanes == 0) | (lanes > self.config.lanes))),
                 ]
                 m.next = "FETCH"
@@ -124,22 +124,17 @@ class WeightCommands(Component):
                     m.next = "WAIT"
         return m
 
-    def _multiply(self, m: Module, command: data.View) -> tuple[Signal, Signal, Value]:
-        """Return the products, highest bits first, and whether this is the last step."""
+    def _multiply(self, m: Module, command: data.View) -> tuple[Signal, Value]:
+        """Return the words of partial buffers, highest bits first, and whether this is the last
+        step."""
         step = Signal(range(4))
-        m.d.sync += step.eq(step + 1)
-        products = []
-        for name, number, lanes in (
-            ("full_words", command.full, Const(self.config.lanes, 8)),
-            ("partial_words", command.partial, command.partial_lanes),
-        ):
-            product = Signal(len(number) + 8, name=name, reset_less=True)
-            bits = lanes.word_select(~step, 2)
-            earlier = Mux(step == 0, 0, product << 2)
-            part = Mux(bits[0], number, 0) + Mux(bits[1], number << 1, 0)
-            m.d.sync += product.eq(earlier + part)
-            products.append(product)
-        return products[0], products[1], step == 3
+        number = command.partial
+        product = Signal(len(number) + 8, name="partial_words", reset_less=True)
+        bits = command.partial_lanes.word_select(~step, 2)
+        earlier = Mux(step == 0, 0, product << 2)
+        part = Mux(bits[0], number, 0) + Mux(bits[1], number << 1, 0)
+        m.d.sync += [step.eq(step + 1), product.eq(earlier + part)]
+        return product, step == 3
 
     def _run(self, m: Module, some: Value, buffers: Value, lanes: Value | int, end: Value) -> None:
         """Offer a run, unless it has no buffers."""
@@ -200,7 +195,7 @@ class WeightStream(Component):
             config, config.weight_buffer // config.port, bits, config.port
         )
         m.submodules.gearbox = gearbox = Gearbox(config.port, config.weight_word)
-        m.submodules.output = output = Skid(weight_layout(config))
+        m.submodules.output = output = Stage(weight_layout(config))
         connect(m, flipped(self.command), commands.command)
         connect(m, commands.parts, fetch.parts)
         connect(m, fetch.memory, flipped(self.memory))
@@ -217,7 +212,7 @@ class WeightStream(Component):
         self._mark(m, commands, gearbox, output)
         return m
 
-    def _mark(self, m: Module, commands: WeightCommands, gearbox: Gearbox, output: Skid) -> None:
+    def _mark(self, m: Module, commands: WeightCommands, gearbox: Gearbox, output: Stage) -> None:
         """Let the words of runs pass, and mark each buffer's last."""
         shape = run_layout(self.config)
         m.submodules.runs = runs = SyncFIFO(width=shape.size, depth=AHEAD)
