@@ -123,6 +123,7 @@ class Loops(Component):
         ends = Signal(self.levels)
         for k in range(self.levels):
             count = self.i.payload.counts[k]
+            # What is left counts this iteration, so that nothing is subtracted from a new count.
             left, again = (
                 Signal(self.count_bits, name=f"{name}{k}", reset_less=True)
                 for name in ("left", "again")
@@ -131,15 +132,15 @@ class Loops(Component):
             next_left = Signal(self.count_bits, name=f"next_left{k}")
             m.d.comb += [next_left.eq(left), ends[k].eq(self.o.payload.ends[k])]
             with m.If(restart):
-                m.d.comb += [next_left.eq(count - 1), ends[k].eq(count == 1)]
+                m.d.comb += [next_left.eq(count), ends[k].eq(count == 1)]
             with m.Elif(wraps[k]):
                 m.d.comb += [next_left.eq(again), ends[k].eq(single)]
             with m.Elif(wraps[k - 1] if k else Const(1)):
-                m.d.comb += [next_left.eq(left - 1), ends[k].eq(left == 1)]
+                m.d.comb += [next_left.eq(left - 1), ends[k].eq(left == 2)]
             with m.If(enable):
                 m.d.sync += left.eq(next_left)
                 with m.If(restart):
-                    m.d.sync += [again.eq(count - 1), single.eq(count == 1)]
+                    m.d.sync += [again.eq(count), single.eq(count == 1)]
         return ends
 
     def _address(

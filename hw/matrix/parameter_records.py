@@ -19,8 +19,8 @@ BIAS = 4
 
 RUN_LAYOUT = data.StructLayout(
     {
-        "channels": unsigned(24),  # minus 1
-        "single": unsigned(1),  # channels is 0
+        "channels": unsigned(24),
+        "single": unsigned(1),  # channels is 1
         "shared": unsigned(1),
     }
 )
@@ -83,7 +83,7 @@ class ParameterRecords(Component):
         with m.Elif(leaves):
             m.d.sync += [
                 run.channels.eq(run.channels - 1),
-                run.single.eq(run.channels == 1),
+                run.single.eq(run.channels == 2),
             ]
         self._assemble(m, run, active, output)
         return m

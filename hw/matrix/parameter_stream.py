@@ -92,7 +92,7 @@ class ParameterStream(Component):
         m.d.comb += [
             fetch.parts.payload.address.eq(command.address),
             fetch.parts.payload.bytes.eq(size),
-            run.channels.eq(command.channels - 1),
+            run.channels.eq(command.channels),
             run.single.eq(command.channels == 1),
             run.shared.eq(command.shared),
         ]

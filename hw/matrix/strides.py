@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from amaranth.hdl import Module, Signal, signed
+from amaranth.hdl import C, Cat, Module, Signal, signed
 from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
@@ -69,7 +69,9 @@ class Strides(Component):
         m = Module()
         # How far the end is: from the first iteration, and from the current one.
         whole, left = (Signal(signed(17), name=n, reset_less=True) for n in ("whole", "left"))
-        m.d.sync += whole.eq((self.count - 1)[:16] - self.first)
+        # count - 1 - first as one sum: of the complement, which is -1 - first.
+        complement = Cat(~self.first, C(-1, 2)).as_signed()
+        m.d.sync += whole.eq(Cat(self.count, self.count == 0) + complement)
         m.d.comb += self.none.eq(whole < 0)
         with m.If(self.step):
             with m.If(self.restart):

@@ -24,8 +24,8 @@ def run_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return a run of equal buffers: all of a command's full, or all of its partial ones."""
     return data.StructLayout(
         {
-            "buffers": unsigned(32),  # minus 1
-            "single": unsigned(1),  # buffers is 0
+            "buffers": unsigned(32),
+            "single": unsigned(1),  # buffers is 1
             "lanes": range(config.lanes),  # words of a buffer, minus 1
             "end": unsigned(1),  # of the command
         }
@@ -140,7 +140,7 @@ class WeightCommands(Component):
         """Offer a run, unless it has no buffers."""
         m.d.comb += [
             self.runs.valid.eq(some),
-            self.runs.payload.buffers.eq(buffers - 1),
+            self.runs.payload.buffers.eq(buffers),
             self.runs.payload.single.eq(buffers == 1),
             self.runs.payload.lanes.eq(lanes - 1),
             self.runs.payload.end.eq(end),
@@ -240,7 +240,7 @@ class WeightStream(Component):
             m.d.sync += [
                 lane.eq(run.lanes),
                 run.buffers.eq(run.buffers - 1),
-                run.single.eq(run.buffers == 1),
+                run.single.eq(run.buffers == 2),
             ]
         with m.Elif(passes):
             m.d.sync += lane.eq(lane - 1)
