@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from eightfold.operators import OPERATORS, SPEC_ROWS, spec_row
+from eightfold.target.config import AcceleratorConfig
 
 FILE = Path(__file__).with_name("operators.json")
 """What was measured in RTL and asked of the compiler; ``python -m lab.measure`` writes it."""
@@ -195,6 +196,17 @@ def describe(name: str, figures: Figures | None = None) -> Description:
         rates=tuple(_rate(label, record.counted[label], series[label]) for label in series),
         reference=OPERATORS[name].golden_name,
     )
+
+
+def marked(description: Description, config: AcceleratorConfig) -> Description:
+    """Return the description with what a configuration leaves out as its first limit."""
+    from eightfold.compiler.lower.lowering import NEEDS
+
+    feature, where = NEEDS.get(description.name, ("", ""))
+    if feature not in config.left_out:
+        return description
+    words = f"left out{f' {where}' if where else ''}: {feature} = false"
+    return replace(description, limit="; ".join(filter(None, (words, description.limit))))
 
 
 def _rate(label: str, counted: str, figures: Sequence[Figure]) -> Rate:

@@ -10,6 +10,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from eightfold.common.program import CONFIG_HELP
+from eightfold.target.config import AcceleratorConfig
+
 if TYPE_CHECKING:
     from eightfold.cli.operator_list import Description
 
@@ -27,13 +30,15 @@ _GOLDEN = "eightfold.golden."
 
 
 @click.command()
+@click.option("--config", help=f"{CONFIG_HELP}: mark what it leaves out; all are there without.")
 @click.option("--json", "as_json", is_flag=True, help="Print the operators as JSON.")
-def ops(as_json: bool) -> None:
+def ops(config: str | None, as_json: bool) -> None:
     """List the operators of the accelerator: engines, limits, throughput, exact reference."""
-    from eightfold.cli.operator_list import describe_all, summary
+    from eightfold.cli.operator_list import describe_all, marked, summary
     from eightfold.compiler.lower.lowering import GOLDEN_ALONE
 
-    descriptions = describe_all()
+    sizes = AcceleratorConfig.load(config) if config else None
+    descriptions = [marked(each, sizes) for each in describe_all()] if sizes else describe_all()
     if as_json:
         click.echo(json.dumps([each.as_json() for each in descriptions], indent=1))
         return

@@ -91,7 +91,8 @@ def compile_network(
     InputError
         If operators but those of `eightfold.operators.host_operators` cannot be computed and
         ``fallback`` is not set, or not even in golden: all of them, each with the reason. Or if
-        the graph contradicts itself, see `eightfold.operators.folding.with_folded_operands`.
+        the graph contradicts itself, see `eightfold.operators.folding.with_folded_operands`; or if
+        a region is larger than the configuration reaches.
     """
     known = with_folded_operands(graph, reference)
     lowered: dict[int, Lowered] = {}
@@ -156,6 +157,11 @@ def _segments(
             others = (op for op in graph.operators if op.index not in here)
             wanted &= {t for operator in others for t in operator.inputs} | set(graph.results)
         compiled = compile_operators(graph, operators, lowered, config, wanted, cascades, memory)
+        if (size := max(compiled.arena, len(compiled.model))) > 1 << config.memory_bits:
+            raise InputError(
+                f"the network needs a region of {size:,} bytes, and the configuration reaches "
+                f"{1 << config.memory_bits:,} of one: leave wide_strides in"
+            )
         yield Segment(operators=operators, compiled=compiled)
 
 

@@ -68,6 +68,8 @@ from eightfold.isa.registers import (
     Access,
     Register,
     configuration_words,
+    lacking,
+    used_bits,
 )
 from eightfold.isa.shapes import (
     Entry,
@@ -126,4 +128,6 @@ __all__ = [
     "Weights",
     "aligned_layout",
     "configuration_words",
+    "lacking",
+    "used_bits",
 ]

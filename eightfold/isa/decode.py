@@ -117,7 +117,8 @@ def read_stream(config: AcceleratorConfig, words: NDArray[np.uint32]) -> list[De
     Raises
     ------
     CommandError
-        VERSION, if BEGIN is of another version or configuration; from `decode`.
+        VERSION, if BEGIN is of another version or configuration; ILLEGAL_COMMAND, of a command that
+        needs what ``config`` leaves out; from `decode`.
     """
     commands = decode(words)
     begin = next(commands)
@@ -127,7 +128,12 @@ def read_stream(config: AcceleratorConfig, words: NDArray[np.uint32]) -> list[De
         if begin.fields[name] != value:
             text = f"{name} {begin.fields[name]:#x} is not {value:#x}"
             raise CommandError(isa.ErrorCode.VERSION, begin.number, text)
-    return [begin, *commands]
+    found = [begin, *commands]
+    for command in found:
+        if lacks := isa.lacking(isa.COMMANDS[command.opcode], command.fields, config):
+            text = f"{command.opcode.name} needs {lacks}, which the configuration leaves out"
+            raise CommandError(isa.ErrorCode.ILLEGAL_COMMAND, command.number, text)
+    return found
 
 
 _OPCODES = {opcode.value for opcode in isa.COMMANDS}

@@ -1,11 +1,13 @@
 """Registers of the AXI4-Lite slave, each defined once."""
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eightfold.isa.enumerations import Engine, ErrorCode
+from eightfold.isa.commands import Command
+from eightfold.isa.enumerations import ENGINES, Engine, ErrorCode, Opcode
 from eightfold.isa.shapes import Entry, Layout, aligned_layout, pack, unsigned
-from eightfold.target.config import AcceleratorConfig
+from eightfold.target.config import FEATURES, AcceleratorConfig
 
 
 class Access(enum.Enum):
@@ -39,8 +41,13 @@ CONFIGURATION_0 = (
     Entry("vector_lanes", unsigned(8), "lanes of the vector engine"),
 )
 CONFIGURATION_1 = (
-    Entry("scratchpad", unsigned(8), "log2 of the scratchpad's bytes"),
-    Entry("psum_depth", unsigned(8), "log2 of the partial sums per lane"),
+    Entry("scratchpad", unsigned(5), "log2 of the scratchpad's bytes"),
+    Entry("no_gather", unsigned(1), "1: there is no GATHER"),
+    Entry("no_rows", unsigned(1), "1: VECTOR has no row functions"),
+    Entry("no_counters", unsigned(1), "1: counters but CYCLES read 0"),
+    Entry("psum_depth", unsigned(6), "log2 of the partial sums per lane"),
+    Entry("no_watchdog", unsigned(1), "1: TIMEOUT reads 0 and ignores writes"),
+    Entry("no_wide_strides", unsigned(1), "1: offsets of MOVE and GATHER wrap at 24 bits"),
     Entry("line_depth", unsigned(8), "log2 of the depthwise lines' vectors"),
     Entry("tables", unsigned(8), "tables of the vector engine"),
 )
@@ -173,8 +180,41 @@ def configuration_words(config: AcceleratorConfig) -> tuple[int, int]:
         "psum_depth": config.psum_depth.bit_length() - 1,
         "line_depth": config.line_depth.bit_length() - 1,
         "tables": config.tables,
+        **{f"no_{name}": name in config.left_out for name in FEATURES},
     }
     return (
         pack(aligned_layout(CONFIGURATION_0), sizes)[0],
         pack(aligned_layout(CONFIGURATION_1), memories)[0],
     )
+
+
+FIELDS = {
+    Opcode.GATHER: ("gather", ()),
+    Opcode.VECTOR: ("rows", ("row", "relative", "resume")),
+}
+"""Commands that a feature is needed for: which, and the fields that are 0 without it; no fields:
+there is no such command then."""
+
+
+def lacking(command: Command, values: Mapping[str, int], config: AcceleratorConfig) -> str:
+    """Return the feature that a command needs and a configuration lacks; empty if there is none."""
+    feature, names = FIELDS.get(command.opcode, ("", ()))
+    needs = not names or any(values[name] for name in names)
+    return feature if needs and feature in config.left_out else ""
+
+
+def used_bits(command: Command, config: AcceleratorConfig) -> int:
+    """Return the bits of a command that may be 1 in a configuration, as ones; none of a command
+    that it does not have, whose opcode is not 0."""
+    feature, names = FIELDS.get(command.opcode, ("", ()))
+    if feature not in config.left_out:
+        names = ()
+    elif not names:
+        return 0
+    used = 0
+    for name, field in command.layout:
+        width = 0 if name in names else field.width
+        if name in ("wait", "signal"):
+            width = len(Engine) if command.opcode in ENGINES else 0
+        used |= ((1 << width) - 1) << field.offset
+    return used

@@ -14,6 +14,16 @@ WINDOW_ROWS = 3
 """Rows of the depthwise window: the newest vector and two delayed by lines."""
 
 
+FEATURES = {
+    "gather": "GATHER: copies by indices",
+    "rows": "row functions of VECTOR: sums, extremes, SOFTMAX, logarithms of rows",
+    "counters": "performance counters but CYCLES, which read 0 without",
+    "watchdog": "register TIMEOUT, which reads 0 and ignores writes without",
+    "wide_strides": "offsets and strides of MOVE and GATHER of 32 bits; without, they wrap at 24",
+}
+"""What a machine may do without, by the field that says so."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class AcceleratorConfig:
     """Sizes of one accelerator.
@@ -71,6 +81,13 @@ class AcceleratorConfig:
     dsp_taps: int = 0
     """With ``rows``: how many of a lane's products are left to synthesis all the same, where a
     device has DSP blocks to spare; 0 to a quarter of `width`."""
+    gather: bool = True
+    """Whether the mover executes GATHER: see `FEATURES`, as of the four that follow."""
+
+    rows: bool = True
+    counters: bool = True
+    watchdog: bool = True
+    wide_strides: bool = True
 
     def __post_init__(self) -> None:
         _check_range("lanes", self.lanes, 1, 64)
@@ -86,6 +103,9 @@ class AcceleratorConfig:
         _check_power("tables", self.tables, 2, 16)
         _check_power("command_queue", self.command_queue, 64, 1024)
         _check_range("dsp_taps", self.dsp_taps, 0, self.width // 4)
+        for name in FEATURES:
+            if type(value := getattr(self, name)) is not bool:
+                raise InputError(f"{name} must be true or false, not {value!r}")
         styles = get_args(MultiplierStyle)
         if self.multiplier not in styles:
             raise InputError(
@@ -122,6 +142,16 @@ class AcceleratorConfig:
     def window_rows(self) -> int:
         """Rows of the depthwise window."""
         return min(WINDOW_ROWS, self.width)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The `FEATURES` that it does not have."""
+        return tuple(name for name in FEATURES if not getattr(self, name))
+
+    @property
+    def memory_bits(self) -> int:
+        """Bits of a MOVE's and GATHER's byte offsets in memory, which wrap there."""
+        return 32 if self.wide_strides else 24
 
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed, validated like a new one."""

@@ -1,9 +1,11 @@
 """Command words wait at their engine, and become commands that have their tokens."""
 
+from functools import reduce
 from itertools import pairwise
+from operator import or_
 from typing import Annotated
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
@@ -13,7 +15,7 @@ from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.tokens import MASK
 from eightfold.hw.ports import command_layout
-from eightfold.isa import END, Command
+from eightfold.isa import END, Command, used_bits
 from eightfold.target.config import AcceleratorConfig
 
 
@@ -61,7 +63,12 @@ class CommandAssembler(Component):
             self.o.valid.eq(complete),
         ]
         place, ends = self._count(m, move, queue.o.payload)
-        m.d.comb += Value.cast(self.o.payload).eq(self._assemble(m, move, place, queue.o.payload))
+        words = self._assemble(m, move, place, queue.o.payload)
+        if self.config.left_out:
+            # What is 0 in every command takes no part in anything behind.
+            used = reduce(or_, (used_bits(command, self.config) for command in self.commands))
+            words = words & Const(used, len(words))
+        m.d.comb += Value.cast(self.o.payload).eq(words)
         with m.If(complete & self.o.ready):
             m.d.sync += complete.eq(0)
         with m.If(move):

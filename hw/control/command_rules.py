@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass
 
-from eightfold.isa import COMMANDS, ENGINES, VERSION, Command, Engine, Opcode, configuration_words
+from eightfold.isa import (
+    COMMANDS,
+    ENGINES,
+    VERSION,
+    Engine,
+    Opcode,
+    configuration_words,
+    used_bits,
+)
 from eightfold.target.config import AcceleratorConfig
 
 QUEUES = (
@@ -21,22 +29,11 @@ class WordRule:
     mask: int
 
 
-def used_bits(command: Command) -> int:
-    """Return the bits of a command that fields use, as ones."""
-    used = 0
-    for name, field in command.layout:
-        width = field.width
-        if name in ("wait", "signal"):
-            width = len(Engine) if command.opcode in ENGINES else 0
-        used |= ((1 << width) - 1) << field.offset
-    return used
-
-
 def word_rules(config: AcceleratorConfig) -> dict[Opcode, list[WordRule]]:
     """Return the rules of all words of all commands; the header's index is not among them."""
     rules = {}
     for opcode, command in COMMANDS.items():
-        unused = ~used_bits(command)
+        unused = ~used_bits(command, config)
         rules[opcode] = [
             WordRule(0, unused >> 32 * word & 0xFFFF_FFFF) for word in range(command.words)
         ]

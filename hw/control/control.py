@@ -178,6 +178,8 @@ class Control(Component):
     def _watchdog(
         self, m: Module, sequencer: Sequencer, control: RunControl, run: data.View
     ) -> Signal:
+        if not self.config.watchdog:
+            return Signal(name="expired")
         m.submodules.watchdog = watchdog = Watchdog()
         m.d.comb += [
             watchdog.limit.eq(run.TIMEOUT.value),
@@ -228,7 +230,7 @@ class Control(Component):
             ]
 
     def _counters(self, m: Module, sequencer: Sequencer, control: RunControl) -> Counters:
-        m.submodules.counters = counters = Counters()
+        m.submodules.counters = counters = Counters(self.config)
         mover, matrix, vector = (engine.value for engine in Engine)
         inner: dict[str, Value] = {
             "CYCLES": control.running,

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
 from eightfold.isa import COUNTERS
+from eightfold.target.config import AcceleratorConfig
 
 
 class Counters(Component):
@@ -16,6 +17,11 @@ class Counters(Component):
     Timing
     ------
     ``count`` comes a cycle after its event, ``values`` two cycles.
+
+    Parameters
+    ----------
+    config
+        ``counters``.
     """
 
     clear: Annotated[Signal, In(1)]
@@ -27,12 +33,18 @@ class Counters(Component):
     count: Annotated[Signal, Out(len(COUNTERS))]
     """Bit ``i``: counter ``i`` counts."""
     values: Annotated[data.View, Out(data.ArrayLayout(32, len(COUNTERS)))]
-    """All counters."""
+    """All counters; those that the configuration leaves out are 0."""
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__()
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.d.sync += self.count.eq(self.events & self.running.replicate(len(COUNTERS)))
-        for number in range(len(COUNTERS)):
+        for number, (name, _) in enumerate(COUNTERS):
+            if name != "CYCLES" and not self.config.counters:
+                continue
             with m.If(self.clear):
                 m.d.sync += self.values[number].eq(0)
             with m.Elif(self.count[number]):

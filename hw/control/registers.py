@@ -91,6 +91,8 @@ class Registers(Component):
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
+        watched = config.watchdog
+        self.registers = [each for each in REGISTERS if watched or each.name != "TIMEOUT"]
         super().__init__(axi4_lite_members())
 
     def elaborate(self, platform: object) -> Module:
@@ -120,7 +122,7 @@ class Registers(Component):
             m.d.sync += [data_held.eq(1), word.eq(self.s_axi_wdata), strobe.eq(self.s_axi_wstrb)]
         mask = Cat(bit.replicate(8) for bit in strobe)
         m.d.sync += self.acts.eq(0)
-        for register in REGISTERS:
+        for register in self.registers:
             with m.If(write & (index == register.offset >> 2)):
                 self._store(m, register, word, mask)
 
@@ -145,7 +147,7 @@ class Registers(Component):
         for number, word in enumerate(words):
             m.d.sync += word.eq(0)
             with m.Switch(within):
-                for register in REGISTERS:
+                for register in self.registers:
                     if register.offset >> REGISTER_ADDRESS_BITS - 2 == number:
                         with m.Case(register.offset >> 2 & ((1 << len(within)) - 1)):
                             m.d.sync += word.eq(self._value(register))

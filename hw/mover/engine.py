@@ -92,7 +92,6 @@ class Mover(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.indices = indices = Indices(self.config)
         m.submodules.runs = runs = Runs(self.config)
         m.submodules.units = units = Units(self.config)
         m.submodules.writer = writer = Writer(self.config)
@@ -101,8 +100,6 @@ class Mover(Component):
         vectors = self._queue(m, "vectors", vector_layout(self.config), VECTORS, self.scratch_read)
         for source, sink in (
             (wiring.flipped(self.engine.command), runs.command),
-            (indices.read, wiring.flipped(self.index_read)),
-            (indices.offsets, runs.offsets),
             (runs.runs, units.runs),
             (units.read, wiring.flipped(self.read.request)),
             (units.write, wiring.flipped(self.write.request)),
@@ -116,13 +113,9 @@ class Mover(Component):
             (writer.tables, wiring.flipped(self.tables)),
         ):
             wiring.connect(m, source, sink)
-        command = runs.command
+        if self.config.gather:
+            self._indices(m, runs)
         m.d.comb += [
-            # Runs takes a command when those of the one before have left, so that no offset waits.
-            indices.command.valid.eq(
-                command.valid & command.ready & (command.payload.gather.opcode == Opcode.GATHER)
-            ),
-            indices.command.payload.eq(command.payload.gather),
             runs.model.eq(self.model),
             runs.arena.eq(self.arena),
             beats.take.eq(units.take_beat),
@@ -139,6 +132,20 @@ class Mover(Component):
         moves += [s.valid & s.ready for s in (units.runs, writer.units, writer.tables)]
         m.d.sync += self.moving.eq(Cat(moves).any())
         return m
+
+    def _indices(self, m: Module, runs: Runs) -> None:
+        """Add what gives the runs of a GATHER their offsets."""
+        m.submodules.indices = indices = Indices(self.config)
+        wiring.connect(m, indices.read, wiring.flipped(self.index_read))
+        wiring.connect(m, indices.offsets, runs.offsets)
+        command = runs.command
+        m.d.comb += [
+            # Runs takes a command when those of the one before have left, so that no offset waits.
+            indices.command.valid.eq(
+                command.valid & command.ready & (command.payload.gather.opcode == Opcode.GATHER)
+            ),
+            indices.command.payload.eq(command.payload.gather),
+        ]
 
     def _queue(
         self, m: Module, name: str, shape: ShapeLike, depth: int, answers: Any

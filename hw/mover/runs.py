@@ -2,7 +2,7 @@
 
 from typing import Annotated, cast
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -131,7 +131,7 @@ class Runs(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        address = Address(ADDRESS_BITS, range(LEVELS))
+        address = Address(self.config.memory_bits, range(LEVELS))
         addresses = {"source": address, "target": address}
         m.submodules.loops = loops = Loops(LEVELS, addresses)
         m.submodules.located = located = Stage(_located_layout())
@@ -163,6 +163,8 @@ class Runs(Component):
         return m
 
     def _is_gather(self) -> Value:
+        if not self.config.gather:
+            return Const(0)
         return self.command.payload.move.opcode == Opcode.GATHER
 
     def _locate(
@@ -172,12 +174,14 @@ class Runs(Component):
         ready = Signal()
         gather = kept.gather
         offset = self.offsets.payload
+        source = Signal(self.config.memory_bits)
         m.d.comb += [
             ready.eq(~gather | self.offsets.valid),
             located.valid.eq(run.valid & ready),
             run.ready.eq(located.ready & ready),
             self.offsets.ready.eq(gather & run.valid & located.ready),
-            located.payload.source.eq(run.payload.source + Mux(gather, offset.offset, 0)),
+            source.eq(run.payload.source + Mux(gather, offset.offset, 0)),
+            located.payload.source.eq(source),
             located.payload.target.eq(run.payload.target),
             located.payload.last.eq(run.payload.last),
             located.payload.wrong.eq(gather & offset.wrong),

@@ -44,7 +44,7 @@ class RowUnit(Component):
     Parameters
     ----------
     config
-        ``vector_lanes``.
+        ``vector_lanes`` and ``rows``.
     """
 
     beat: Annotated[data.View, lambda self: In(beat_layout(self.config))]
@@ -89,6 +89,8 @@ class RowUnit(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        if not self.config.rows:  # all outputs stay 0
+            return m
         mask = Signal(self.config.vector_lanes)
         last_lane = Value.cast(self.beat.last_lane)
         m.d.comb += [mask[i].eq(last_lane >= i) for i in range(self.config.vector_lanes)]

@@ -19,7 +19,7 @@ from eightfold.cases.operators import (
     random_case,
 )
 from eightfold.common.errors import InputError
-from eightfold.compiler import HARDWARE, compile_network
+from eightfold.compiler import compile_network, computed
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
 from eightfold.operators import load_model, run_graph, run_operator
@@ -32,6 +32,7 @@ from eightfold.run.reference.oracle import (
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
+from eightfold.target.config import AcceleratorConfig
 from lab.coverage.bins import EXCLUDED, covered, every_bin
 from lab.gates import netlist_source
 from lab.suites.common import (
@@ -57,25 +58,29 @@ MOST_ELEMENTS = 600
 
 def plan(request: Request) -> Iterator[Unit]:
     """Yield units of some models of one operator each."""
-    for operator in chosen(request.operators, request.backend):
+    for operator in chosen(request.operators, request.backend, request.config):
         for unit in request.units("operators", operator, TOGETHER[request.backend]):
             yield from _soon(unit) if unit.first == request.seed else (unit,)
 
 
-def chosen(text: str, backend: str) -> list[str]:
-    """Return the operators that ``--operators`` names; all are those that the backend computes.
+def chosen(text: str, backend: str, config: str = "base") -> list[str]:
+    """Return the operators that ``--operators`` names; all are those that the backend computes, of
+    the accelerator with what the configuration has.
 
     Raises
     ------
     InputError
         If there is no such operator, or the backend does not compute it.
     """
+    here = frozenset(OPERATORS)
+    if backend != "golden":
+        here = computed(AcceleratorConfig.load(config))
     if text == "all":
-        return [name for name in OPERATORS if backend == "golden" or name in HARDWARE]
+        return [name for name in OPERATORS if name in here]
     names = [name.strip().upper() for name in text.split(",") if name.strip()]
     if unknown := sorted(set(names) - set(OPERATORS)):
         raise InputError(f"--operators: no operator {', '.join(unknown)}; eightfold ops lists them")
-    if backend != "golden" and (none := sorted(set(names) - HARDWARE)):
+    if none := sorted(set(names) - here):
         raise InputError(
             f"--operators: the accelerator does not compute {', '.join(none)}; use --backend golden"
         )

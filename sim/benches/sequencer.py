@@ -63,7 +63,7 @@ async def illegal_streams_stop_it(dut: Any, kind: str) -> None:
     await bench.start()
     for _ in range(4):
         commands = random_stream(bench.config, generator, 12)
-        words = spoil(commands, generator, kind)
+        words = spoil(bench.config, commands, generator, kind)
         try:
             read_stream(bench.config, words)
         except CommandError as error:

@@ -136,8 +136,6 @@ SEQUENCER, WEIGHTS, PARAMETERS = 255, 254, 253
 MOST = 15_000
 """Cycles about which a command takes at most, or it may not end while somebody waits."""
 
-_WORD = 1 << 32
-
 
 @dataclass(frozen=True)
 class Refusal:
@@ -191,7 +189,7 @@ def read_words(
             break
         kind = isa.Opcode(opcode)
         part = stream[place : place + isa.COMMANDS[kind].words]
-        unused = _unused(kind)
+        unused = _unused(kind, config)
         wrong = [word & mask != 0 for word, mask in zip(part, unused, strict=False)]
         wrong[0] |= part[0] >> 16 != number % (1 << 16)
         if kind == isa.Opcode.BEGIN:
@@ -215,14 +213,9 @@ _OPCODES = {opcode.value for opcode in isa.COMMANDS}
 
 
 @cache
-def _unused(opcode: isa.Opcode) -> tuple[int, ...]:
+def _unused(opcode: isa.Opcode, config: AcceleratorConfig) -> tuple[int, ...]:
     """Return the bits of each word that must be 0, as ones."""
-    used = 0
-    for place in command_places(opcode):
-        width = place.width
-        if place.name in ("wait", "signal"):
-            width = len(isa.Engine) if opcode in isa.ENGINES else 0
-        used |= ((1 << width) - 1) << place.offset
+    used = isa.used_bits(isa.COMMANDS[opcode], config)
     return tuple(~used >> 32 * word & 0xFFFFFFFF for word in range(isa.COMMANDS[opcode].words))
 
 
@@ -292,7 +285,7 @@ def _move(config: AcceleratorConfig, command: Decoded, sizes: Mapping[isa.Space,
     for side, space in zip(("source", "target"), pair, strict=True):
         if space == isa.Space.FILL.value or (gathers and side == "source"):
             continue
-        starts = move_starts(f, side) % _WORD
+        starts = move_starts(f, side) % (1 << config.memory_bits)
         outside |= bool((starts > sizes[isa.Space(space)] - f["run"]).any())
         outside |= bool(tables and (starts % 4).any())
     if gathers:

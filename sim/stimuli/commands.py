@@ -68,12 +68,24 @@ def end_command(index: int) -> RandomCommand:
     return RandomCommand(isa.Opcode.END, 0, 0, isa.END.encode(index=index % (1 << 16)))
 
 
-def any_command(rng: np.random.Generator, opcode: isa.Opcode, index: int) -> RandomCommand:
+ROWS = ("row", "relative", "resume")
+"""Fields of VECTOR that are 0 without row functions."""
+
+
+def any_command(
+    config: AcceleratorConfig, rng: np.random.Generator, opcode: isa.Opcode, index: int
+) -> RandomCommand:
     """Return a command with arbitrary fields, tokens among them if its opcode takes some."""
     wait = signal = 0
     if opcode in isa.ENGINES:
         wait, signal = (int(rng.integers(1 << len(isa.Engine))) for _ in range(2))
-    return _random_command(rng, opcode, wait, signal, index)
+    command = _random_command(rng, opcode, wait, signal, index)
+    bits = unused_bits(opcode, config)
+    unused = [
+        sum(1 << bit % 32 for bit in bits if bit // 32 == w) for w in range(len(command.words))
+    ]
+    command.words = command.words & ~np.array(unused, np.uint32)
+    return command
 
 
 def round_robin(config: AcceleratorConfig, count: int) -> list[RandomCommand]:
@@ -109,18 +121,22 @@ def join(commands: list[RandomCommand]) -> NDArray[np.uint32]:
     return np.concatenate([command.words for command in commands])
 
 
-def unused_bits(opcode: isa.Opcode) -> list[int]:
+def unused_bits(opcode: isa.Opcode, config: AcceleratorConfig) -> list[int]:
     """Return the bits that have to be 0 in every command of that opcode."""
     used = set()
     for place in command_places(opcode):
         bits = place.width
         if place.name in ("wait", "signal"):
             bits = len(isa.Engine) if opcode in isa.ENGINES else 0
+        if opcode == isa.Opcode.VECTOR and place.name in ROWS and not config.rows:
+            bits = 0
         used |= set(range(place.offset, place.offset + bits))
     return sorted(set(range(32 * isa.COMMANDS[opcode].words)) - used)
 
 
-def spoil(commands: list[RandomCommand], rng: np.random.Generator, kind: str) -> NDArray[np.uint32]:
+def spoil(
+    config: AcceleratorConfig, commands: list[RandomCommand], rng: np.random.Generator, kind: str
+) -> NDArray[np.uint32]:
     """Return a stream's words with one thing wrong.
 
     Parameters
@@ -141,7 +157,7 @@ def spoil(commands: list[RandomCommand], rng: np.random.Generator, kind: str) ->
         case "index":
             words[victim][0] ^= np.uint32(1 << rng.integers(16, 32))
         case "unused":
-            bit = int(rng.choice(unused_bits(commands[victim].opcode)))
+            bit = int(rng.choice(unused_bits(commands[victim].opcode, config)))
             words[victim][bit // 32] |= np.uint32(1 << bit % 32)
         case "second_begin":
             words[victim] = words[0].copy()

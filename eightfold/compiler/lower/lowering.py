@@ -110,6 +110,35 @@ OWN = {"TABLE": lower_pointwise.stated_table}
 HARDWARE = frozenset(METHODS)
 """Operators that the accelerator computes."""
 
+ALONG_ROWS = "along the last axis"
+
+NEEDS = {
+    **dict.fromkeys(("DIV", "GATHER", "GATHER_ND", "SQUARED_DIFFERENCE"), ("gather", "")),
+    **dict.fromkeys(("L2_NORMALIZATION", "LOG_SOFTMAX", "SOFTMAX"), ("rows", "")),
+    **dict.fromkeys(
+        [
+            "ARG_MAX",
+            "ARG_MIN",
+            "MEAN",
+            "REDUCE_ALL",
+            "REDUCE_ANY",
+            "REDUCE_MAX",
+            "REDUCE_MIN",
+            "SUM",
+        ],
+        ("rows", "along the last axis"),
+    ),
+}
+"""Operators that need one of `eightfold.target.config.FEATURES`: which, and of what arguments if
+not of all. The steps of an operator decide; this is what is said of it beforehand."""
+
+
+def computed(config: AcceleratorConfig) -> frozenset[str]:
+    """Return the operators that a configuration computes, if perhaps not with all arguments."""
+    left_out = {(name, "") for name in config.left_out}
+    return frozenset(name for name in HARDWARE if NEEDS.get(name) not in left_out)
+
+
 GOLDEN_ALONE = {
     "DEQUANTIZE": "its results are float32",
     **dict.fromkeys(("SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"), "its state is int16"),
@@ -144,8 +173,14 @@ def lower(
             steps = method(call)
     except (SpecError, InputError) as error:
         raise CompileError(str(error)) from None
+    steps = steps if isinstance(steps, tuple) else (steps,)
+    if lacks := sorted({step.feature for step in steps} & {*config.left_out}):
+        raise CompileError(
+            f"needs {', '.join(lacks)}, which the configuration leaves out "
+            f"({', '.join(f'{name} = false' for name in lacks)})"
+        )
     return Lowered(
-        steps=steps if isinstance(steps, tuple) else (steps,),
+        steps=steps,
         temporaries=call.temporaries,
         searched=call.searched,
     )

@@ -343,6 +343,11 @@ class Gather(Step):
         return (self.source, self.indices, self.target)
 
     @property
+    def feature(self) -> str:
+        """GATHER."""
+        return "gather"
+
+    @property
     def only_copies(self) -> bool:
         """The mover does it."""
         return True

@@ -86,6 +86,12 @@ class Reduction(UnaryStep):
             raise CompileError(f"an axis of {longest} elements is longer than {LONGEST}")
         assert is_direct(self.groups), "reduced groups are to be moved together before"
 
+    @property
+    def feature(self) -> str:
+        """Rows, where the bytes that are reduced are next to each other."""
+        counted = [group for group in self.groups if group.count > 1]
+        return "rows" if counted and counted[-1].reduced else ""
+
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands."""
         loops: list[Loop] = []
@@ -319,6 +325,11 @@ class ScaledRows(UnaryStep):
     rows: int
     length: int
     scaling: RowScaling
+
+    @property
+    def feature(self) -> str:
+        """Rows."""
+        return "rows"
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands, as many rows at a time as fit, or parts of one row."""

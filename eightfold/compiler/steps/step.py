@@ -52,6 +52,11 @@ class Step(ABC):
         return None
 
     @property
+    def feature(self) -> str:
+        """The one of `eightfold.target.config.FEATURES` that the commands need; empty for none."""
+        return ""
+
+    @property
     def awaits(self) -> bool:
         """Whether `emit` has operands arrive as it needs them; else they are loaded before."""
         return False

@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
-from eightfold import isa
 from eightfold.hw.control.command_decoder import CommandDecoder
 from eightfold.sim.simulator.runner import run_bench
-from eightfold.target.config import AcceleratorConfig
+from eightfold.target.config import FEATURES, AcceleratorConfig
 
 BENCH = "eightfold.sim.benches.command_decoder"
 
 SMALL: dict[str, Any] = {"lanes": 4, "width": 4, "port": 4, "scratchpad": 4096, "vector_lanes": 2}
+
+LEAN: dict[str, Any] = SMALL | dict.fromkeys(FEATURES, False)
 
 
 def run(simulator, sizes, seed, testcase=None):
@@ -27,8 +28,11 @@ def run(simulator, sizes, seed, testcase=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sizes", "seed"), [(SMALL, 0)])
-def test_decodes_what_the_instruction_set_has_and_refuses_the_rest(sizes, seed):
-    report = run("verilator", sizes, seed)
-    assert len(report["opcodes"]) == len(isa.COMMANDS) - 1
+@pytest.mark.parametrize(
+    ("sizes", "opcodes"), [(SMALL, 7), (LEAN, 6)], ids=["all features", "none"]
+)
+@pytest.mark.usual(names=["all features"])
+def test_decodes_what_the_instruction_set_has_and_refuses_the_rest(sizes, opcodes):
+    report = run("verilator", sizes, 0)
+    assert len(report["opcodes"]) == opcodes
     assert report["unused"] > 100

@@ -117,7 +117,7 @@ def test_words_are_refused_as_the_decoder_says(kind):
     config = PRESETS["nano"]
     rng = np.random.default_rng(SPOILT.index(kind) if kind in SPOILT else 9)
     for _ in range(20):
-        words = spoil(random_stream(config, rng, 6), rng, kind)
+        words = spoil(config, random_stream(config, rng, 6), rng, kind)
         commands, refusal = read_words(config, words)
         if kind == "empty":
             assert refusal == Refusal(ErrorCode.ILLEGAL_COMMAND, SEQUENCER, 0)
