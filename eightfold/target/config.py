@@ -81,6 +81,7 @@ class AcceleratorConfig:
     dsp_taps: int = 0
     """With ``rows``: how many of a lane's products are left to synthesis all the same, where a
     device has DSP blocks to spare; 0 to a quarter of `width`."""
+
     gather: bool = True
     """Whether the mover executes GATHER: see `FEATURES`, as of the four that follow."""
 
