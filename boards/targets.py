@@ -134,20 +134,26 @@ def _ulx3s(size: str, config: str, block_ram: int) -> Target:
     )
 
 
-TARGETS: Mapping[str, Target] = {
-    "ulx3s-45f": _ulx3s("45", "nano", 1 << 17),
-    "ulx3s-85f": _ulx3s("85", "small", 1 << 18),
-    "colorlight-i9": Target(
-        device="LFE5U-45F",
-        config="nano",
-        platform=lambda: colorlight_i5.Platform("i9", revision="7.2"),
+def _colorlight(name: str, revision: str, size: str, config: str, block_ram: int) -> Target:
+    return Target(
+        device=f"LFE5U-{size}F",
+        config=config,
+        platform=lambda: colorlight_i5.Platform(name, revision=revision),
         crg=lambda platform, clock: Clock(
             platform, clock, ECP5PLL(), "cpu_reset_n", low=True, phase=180
         ),
-        memories={"sdram": _sdram(M12L64322A), "block-ram": _block_ram(1 << 17)},
-        nextpnr=("--45k", "--package", "CABGA381", "--speed", "6"),
-        loader="colorlight-i9",
-    ),
+        memories={"sdram": _sdram(M12L64322A), "block-ram": _block_ram(block_ram)},
+        nextpnr=(f"--{size}k", "--package", "CABGA381", "--speed", "6"),
+        loader=f"colorlight-{name}",
+    )
+
+
+TARGETS: Mapping[str, Target] = {
+    "ulx3s-25f": _ulx3s("25", "pico", 1 << 15),
+    "ulx3s-45f": _ulx3s("45", "nano", 1 << 17),
+    "ulx3s-85f": _ulx3s("85", "small", 1 << 18),
+    "colorlight-i5": _colorlight("i5", "7.0", "25", "pico", 1 << 15),
+    "colorlight-i9": _colorlight("i9", "7.2", "45", "nano", 1 << 17),
     "arty-a7": Target(
         device="XC7A100T",
         config="nano",

@@ -218,6 +218,7 @@ class Matrix:
         self.distances = distances
         self.weights, self.parameters = constants
         self.latency = timing.array_latency(config)
+        self.turns = config.turns
         self._jobs: deque[Job] = deque()
         self._walks = False
         self._changed = Change(clock)
@@ -293,8 +294,9 @@ class Matrix:
         """Issue a pass; who goes first at the scratchpad makes it longer."""
         traffic = self.traffic
         for vectors, fired in rows:
+            cycles = max(vectors, fired * self.turns)
             if fired:
-                traffic.results.add(start + self.latency, vectors, fired)
+                traffic.results.add(start + self.latency, cycles, fired)
             self._read = max(self._read, self._issued - timing.MATRIX_AHEAD) + vectors
             self._read = max(self._read, self._kept(job, vectors))
             traffic.matrix_reads.add(self._read - timing.MATRIX_READ - vectors, vectors, vectors)
@@ -306,9 +308,9 @@ class Matrix:
                     break
                 self._read += others - self._others
                 self._others = others
-            last = start + vectors - 1
+            last = start + cycles - 1
             if fired:
-                last = yield from self._requantizers(start, vectors, fired)
+                last = yield from self._requantizers(start, cycles, fired)
             self._issued = max(last, self._read)
             if fired:
                 self._rows.append((self._issued, job.fired))

@@ -135,7 +135,7 @@ REQUANTIZE = 15
 def array_latency(config: AcceleratorConfig) -> int:
     """Return `eightfold.hw.array.mac_array.latency`: front end, broadcast, dot product,
     requantizer, queue."""
-    return 3 + 2 + (1 + _dot_product(config) + 1 + REQUANTIZE) + QUEUE
+    return 3 + 2 + (1 + _dot_product(config) + config.turns + REQUANTIZE) + QUEUE
 
 
 def _dot_product(config: AcceleratorConfig) -> int:
@@ -210,7 +210,7 @@ VECTOR_LANE = 9
 
 def vector_sum(config: AcceleratorConfig) -> int:
     """Return `eightfold.hw.vector.engine.sum_cycle`: from a beat to the array's requantizers."""
-    return max(VECTOR_LANE + 1, 2 + 2 + (1 + _dot_product(config)) + 1)
+    return max(VECTOR_LANE + 1, 2 + 2 + (1 + _dot_product(config)) + config.turns)
 
 
 def vector_done(config: AcceleratorConfig) -> int:

@@ -82,6 +82,10 @@ class AcceleratorConfig:
     """With ``rows``: how many of a lane's products are left to synthesis all the same, where a
     device has DSP blocks to spare; 0 to a quarter of `width`."""
 
+    requantizers: int = 0
+    """Requantizers that all lanes share: a vector's results go through them in turn, so that it
+    takes as many cycles as a requantizer has lanes; 0: one per lane. `vector_lanes` to `lanes`."""
+
     gather: bool = True
     """Whether the mover executes GATHER: see `FEATURES`, as of the four that follow."""
 
@@ -104,6 +108,8 @@ class AcceleratorConfig:
         _check_power("tables", self.tables, 2, 16)
         _check_power("command_queue", self.command_queue, 64, 1024)
         _check_range("dsp_taps", self.dsp_taps, 0, self.width // 4)
+        if self.requantizers != 0:
+            _check_range("requantizers", self.requantizers, self.vector_lanes, self.lanes)
         for name in FEATURES:
             if type(value := getattr(self, name)) is not bool:
                 raise InputError(f"{name} must be true or false, not {value!r}")
@@ -143,6 +149,11 @@ class AcceleratorConfig:
     def window_rows(self) -> int:
         """Rows of the depthwise window."""
         return min(WINDOW_ROWS, self.width)
+
+    @property
+    def turns(self) -> int:
+        """Cycles in which a vector's results go through the requantizers."""
+        return -(-self.lanes // self.requantizers) if self.requantizers else 1
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -198,6 +209,17 @@ def _check_power(name: str, value: object, low: int, high: int) -> None:
 
 
 PRESETS: dict[str, AcceleratorConfig] = {
+    "pico": AcceleratorConfig(
+        lanes=4,
+        width=4,
+        port=4,
+        scratchpad=1 << 15,
+        weight_buffer=1024,
+        vector_lanes=1,
+        parameter_banks=4,
+        requantizers=1,
+        **dict.fromkeys(FEATURES, False),
+    ),
     "nano": AcceleratorConfig(
         lanes=4, width=4, port=4, scratchpad=1 << 15, weight_buffer=1024, vector_lanes=2
     ),
@@ -221,4 +243,5 @@ PRESETS: dict[str, AcceleratorConfig] = {
         multiplier="rows",
     ),
 }
-"""Named configurations, lanes x width: 4x4, 8x8, 16x16, 32x32; the port has a lane's width."""
+"""Named configurations, lanes x width: 4x4 twice, 8x8, 16x16, 32x32; the port has a lane's width.
+`pico` has one requantizer, and none of `FEATURES`."""

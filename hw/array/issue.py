@@ -2,7 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -16,6 +16,7 @@ from eightfold.hw.array.issue_words import (
 )
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.blocks.component import Component
+from eightfold.hw.blocks.delay import delays
 from eightfold.hw.blocks.layouts import activation_layout
 from eightfold.target.config import AcceleratorConfig
 
@@ -125,7 +126,7 @@ class Issue(Component):
         )
         has_weights = ~needs_weights | available_next(self.weights, self.swap)
         has_parameters = ~needs_parameters | available_next(self.parameters, self.take)
-        may_leave = available_next(self.credit, self.spend) & ~self.reserved
+        may_leave = available_next(self.credit, self.spend) & ~self.reserved & ~self._in_turn(m)
         has_credit = ~(fires & is_last) | may_leave
         free = has_credit & ~hazard
         m.d.sync += [
@@ -135,6 +136,14 @@ class Issue(Component):
             self.reason.held.eq(valid & has_weights & has_parameters & ~free),
         ]
         m.d.comb += self.reason.issue.eq(go)
+
+    def _in_turn(self, m: Module) -> Value:
+        """Return whether the requantizers still have a vector's sums for the next decision."""
+        turns = self.config.turns
+        if turns == 1:
+            return Const(0)
+        busy = delays(m, self.spend, "in_turn{}", turns - 2, reset=True)
+        return Cat(busy).any()
 
     def _issue(self, m: Module, vector: data.View, go: Signal) -> None:
         """Register the vector for the lanes."""

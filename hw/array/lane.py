@@ -4,9 +4,11 @@ The vector engine's results are requantized here as well: a requantizer is a qua
 the two engines seldom need it in the same cycle.
 """
 
+from functools import reduce
+from operator import or_
 from typing import Annotated
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
@@ -15,10 +17,16 @@ from eightfold.hw.array.dot_product import DotProduct
 from eightfold.hw.array.issue_words import step_layout
 from eightfold.hw.array.lane_control import lane_control_layout
 from eightfold.hw.array.multiplier import taps_layout
-from eightfold.hw.array.parameters import ParameterMemory
+from eightfold.hw.array.parameters import (
+    ParameterMemory,
+    parameter_write_layout,
+    places,
+    turn_bits,
+)
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.array.weights import WeightBuffer
 from eightfold.hw.blocks.component import Component
+from eightfold.hw.blocks.delay import delay, delays
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.target.config import AcceleratorConfig
@@ -44,7 +52,7 @@ class LaneRequantizer(Component):
     """The vector engine's, instead with ``control.vector``."""
     write: Annotated[Signal, In(1)]
     """``requantize`` goes into ``bank``."""
-    bank: Annotated[Signal, lambda self: In(range(self.config.parameter_banks))]
+    bank: Annotated[Signal, lambda self: In(range(places(self.config)))]
     requantize: Annotated[data.View, In(REQUANTIZE_LAYOUT)]
     """Parameters of a bank."""
     control: Annotated[data.View, lambda self: In(lane_control_layout(self.config))]
@@ -71,6 +79,81 @@ class LaneRequantizer(Component):
         for name, _ in isa.REQUANTIZE_LAYOUT:
             m.d.comb += getattr(pipeline, name).eq(parameters.parameters[name])
         return m
+
+
+class SharedRequantizers(Component):
+    """Requantize the sums of all lanes in turn: requantizer r takes those of lanes r, r + n, ...,
+    of n requantizers.
+
+    Timing
+    ------
+    ``sums`` in the cycle of ``control.sums``, which comes `AcceleratorConfig.turns` cycles after
+    the one before at least; ``results`` of all lanes together, in cycle
+    `eightfold.hw.array.lane_control.result_cycle`. ``vector_results`` as of a `LaneRequantizer`.
+
+    Parameters
+    ----------
+    config
+        ``lanes``, ``vector_lanes``, ``requantizers`` and ``parameter_banks``.
+    """
+
+    sums: Annotated[data.View, lambda self: In(data.ArrayLayout(signed(32), self.config.lanes))]
+    vector_sums: Annotated[
+        data.View, lambda self: In(data.ArrayLayout(signed(32), self.config.vector_lanes))
+    ]
+    parameters: Annotated[data.View, lambda self: In(parameter_write_layout(self.config))]
+    """What is written, a cycle later."""
+    control: Annotated[data.View, lambda self: In(lane_control_layout(self.config))]
+    """See `LaneControl`."""
+    results: Annotated[data.View, lambda self: Out(data.ArrayLayout(8, self.config.lanes))]
+    vector_results: Annotated[
+        data.View, lambda self: Out(data.ArrayLayout(8, self.config.vector_lanes))
+    ]
+
+    def __init__(self, config: AcceleratorConfig) -> None:
+        self.config = config
+        super().__init__()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        config = self.config
+        parameters = parameter_write_layout(config)(
+            delay(m, self.parameters, "parameters1", reset=True)
+        )
+        for number in range(config.requantizers):
+            lanes = range(number, config.lanes, config.requantizers)
+            m.submodules[f"requantizer{number}"] = unit = LaneRequantizer(config)
+            written = Cat(parameters.lanes[lane] for lane in lanes)
+            # The vector engine's, which all lanes get at once, are those of turn 0.
+            turns = [Mux(written[turn] & ~written.all(), turn, 0) for turn in range(len(lanes))]
+            turn = Signal(turn_bits(config), name=f"turn{number}")
+            m.d.comb += [
+                turn.eq(reduce(or_, turns)),
+                unit.write.eq(written.any()),
+                unit.bank.eq(Cat(turn, parameters.bank)),
+                unit.requantize.eq(parameters.requantize),
+                unit.control.eq(self.control),
+                unit.sum.eq(self._in_turn(m, [self.sums[lane] for lane in lanes])),
+            ]
+            if number < config.vector_lanes:
+                m.d.comb += unit.vector_sum.eq(self.vector_sums[number])
+                m.d.comb += self.vector_results[number].eq(unit.result)
+            # Those of earlier turns wait for that of the last one.
+            waiting = delays(m, unit.result, f"result{number}_{{}}", config.turns - 1)
+            m.d.comb += [
+                self.results[lane].eq(waiting[config.turns - 1 - turn])
+                for turn, lane in enumerate(lanes)
+            ]
+        return m
+
+    def _in_turn(self, m: Module, sums: list[Value]) -> Value:
+        """Return the first of the sums, and in the cycles after it the others."""
+        taken: Value = sums[-1]
+        for value in reversed(sums[:-1]):
+            following = Signal(signed(32), reset_less=True)
+            m.d.sync += following.eq(taken)
+            taken = Mux(self.control.sums, value, following).as_signed()
+        return taken
 
 
 class Lane(Component):
@@ -113,7 +196,9 @@ class Lane(Component):
     control: Annotated[data.View, lambda self: In(lane_control_layout(self.config))]
     """See `LaneControl`."""
     result: Annotated[Signal, Out(signed(8))]
-    """The requantized sum, the lane's or the vector engine's."""
+    """The requantized sum, the lane's or the vector engine's; 0 if lanes share requantizers."""
+    sum: Annotated[Signal, Out(signed(32))]
+    """What is requantized, in the cycle of ``control.sums``."""
 
     def __init__(self, config: AcceleratorConfig) -> None:
         self.config = config
@@ -124,8 +209,9 @@ class Lane(Component):
         m.submodules.weights = weights = WeightBuffer(self.config)
         m.submodules.dot_product = dot_product = DotProduct(self.config)
         m.submodules.sums = sums = PartialSums(self.config, len(dot_product.sum))
-        m.submodules.requantizer = requantizer = LaneRequantizer(self.config)
         self._operands(m, dot_product)
+        if self.config.turns == 1:
+            self._requantizer(m, sums)
         m.d.comb += [
             weights.write.eq(self.write_taps),
             weights.swap.eq(self.step.swap),
@@ -137,6 +223,13 @@ class Lane(Component):
             sums.write_slot.eq(self.control.write_slot),
             sums.dot.eq(dot_product.sum),
             sums.carry.eq(dot_product.carry),
+            self.sum.eq(sums.acc),
+        ]
+        return m
+
+    def _requantizer(self, m: Module, sums: PartialSums) -> None:
+        m.submodules.requantizer = requantizer = LaneRequantizer(self.config)
+        m.d.comb += [
             requantizer.sum.eq(sums.acc),
             requantizer.vector_sum.eq(self.vector_sum),
             requantizer.write.eq(self.write_parameters),
@@ -145,7 +238,6 @@ class Lane(Component):
             requantizer.control.eq(self.control),
             self.result.eq(requantizer.result),
         ]
-        return m
 
     def _operands(self, m: Module, dot_product: DotProduct) -> None:
         """Register the dot product's operands: the vector, or the window moved by one."""

@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.array import dot_product
 from eightfold.hw.array.issue_words import sum_layout
-from eightfold.hw.array.parameters import bank_layout
+from eightfold.hw.array.parameters import bank_layout, turn_bits
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
@@ -22,14 +22,14 @@ def dot_cycle(config: AcceleratorConfig) -> int:
 
 
 def result_cycle(config: AcceleratorConfig) -> int:
-    """Return the cycle of a lane's result, counted from its ``step``."""
-    return dot_cycle(config) + 1 + RequantizePipeline.LATENCY
+    """Return the cycle of all lanes' results, counted from their ``step``."""
+    return dot_cycle(config) + config.turns + RequantizePipeline.LATENCY
 
 
 def reservation(config: AcceleratorConfig) -> int:
     """Return how many cycles before its sums the vector engine reserves the requantizers: as many
-    as from the front end's decision on a vector to the vector's sums."""
-    return 2 + LaneControl.AHEAD + dot_cycle(config) + 1
+    as from the front end's decision on a vector to the last turn of the vector's sums."""
+    return 2 + LaneControl.AHEAD + dot_cycle(config) + config.turns
 
 
 def lane_control_layout(config: AcceleratorConfig) -> data.StructLayout:
@@ -41,6 +41,7 @@ def lane_control_layout(config: AcceleratorConfig) -> data.StructLayout:
             "clear": unsigned(1),
             "write": unsigned(1),
             "write_slot": slot,
+            "sums": unsigned(1),  # the lanes have those that are requantized
             "vector": unsigned(1),  # the requantizers take the vector engine's sums
             "banks": bank_layout(config),
         }
@@ -106,7 +107,11 @@ class LaneControl(Component):
         chosen = at(acc - 1, self.reserve, "chosen", since)
         m.d.comb += self.lanes.vector.eq(at(acc, chosen, "vector", since=acc - 1))
         bank = at(acc - 1, self.bank, "bank", since=1 - self.AHEAD)
-        bank = Mux(chosen, self.config.matrix_banks, bank)
+        if self.config.turns > 1:
+            first = at(acc - 1, self.sum.send, "first")
+            m.d.comb += self.lanes.sums.eq(at(acc, first, "sums", since=acc - 1))
+            bank = Cat(*self._turns(m, first, bank))
+        bank = Mux(chosen, self.config.matrix_banks << turn_bits(self.config), bank)
         since = acc - 1
         # A field is read one cycle before it is used.
         for name, cycle in sorted(RequantizePipeline.FIELD_CYCLE.items(), key=lambda item: item[1]):
@@ -114,3 +119,11 @@ class LaneControl(Component):
             since = acc + cycle - 1
             m.d.comb += self.lanes.banks[name].eq(bank)
         return m
+
+    def _turns(self, m: Module, first: Value, bank: Value) -> tuple[Value, Value]:
+        """Return the turn, 0 with ``first`` and counting from it, and the bank of all turns."""
+        turn = Signal(turn_bits(self.config), reset_less=True)
+        kept = Signal(range(self.config.parameter_banks), reset_less=True)
+        now, bank = Mux(first, 0, turn), Mux(first, bank, kept)
+        m.d.sync += [turn.eq(now + 1), kept.eq(bank)]
+        return now[: len(turn)], bank[: len(kept)]

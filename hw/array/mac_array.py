@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from eightfold.hw.array.depthwise_lines import DepthwiseLines, older_layout
 from eightfold.hw.array.issue import Issue
 from eightfold.hw.array.issue_words import REASON_LAYOUT, step_layout
-from eightfold.hw.array.lane import Lane, LaneRequantizer
+from eightfold.hw.array.lane import Lane, LaneRequantizer, SharedRequantizers
 from eightfold.hw.array.lane_control import LaneControl, lane_control_layout, result_cycle
 from eightfold.hw.array.parameters import (
     ParameterLoader,
@@ -19,7 +19,7 @@ from eightfold.hw.array.parameters import (
 from eightfold.hw.array.weights import WeightLoader, weight_write_layout
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
-from eightfold.hw.blocks.delay import delay
+from eightfold.hw.blocks.delay import delay, delays
 from eightfold.hw.blocks.layouts import (
     activation_layout,
     parameter_layout,
@@ -66,6 +66,8 @@ class LaneGroup(Component):
     """Of all lanes of the vector engine."""
     results: Annotated[Signal, lambda self: Out(unsigned(8 * len(self.lanes)))]
     """The results of all lanes of the group, lane ``first`` lowest."""
+    sums: Annotated[Signal, lambda self: Out(unsigned(32 * len(self.lanes)))]
+    """Their sums, for requantizers that they share."""
 
     def __init__(self, config: AcceleratorConfig, first: int) -> None:
         self.config, self.first = config, first
@@ -79,7 +81,7 @@ class LaneGroup(Component):
         parameters = parameter_write_layout(self.config)(
             delay(m, self.parameters, "parameters1", reset=True)
         )
-        results = []
+        results, sums = [], []
         for index in self.lanes:
             if index < self.config.lanes:
                 lane = Lane(self.config)
@@ -99,6 +101,7 @@ class LaneGroup(Component):
                 m.d.comb += lane.vector_sum.eq(self.vector_sums[index])
             if isinstance(lane, LaneRequantizer):
                 continue
+            sums.append(lane.sum)
             if index < self.config.width:  # the others have no byte: their windows stay 0
                 m.d.comb += lane.window[0].eq(step.bytes[index])
                 for row in range(1, self.config.window_rows):
@@ -109,7 +112,7 @@ class LaneGroup(Component):
                 lane.write_taps.eq(weights.lanes[index]),
                 lane.taps.eq(weights.taps),
             ]
-        m.d.comb += self.results.eq(Cat(results))
+        m.d.comb += [self.results.eq(Cat(results)), self.sums.eq(Cat(sums))]
         return m
 
 
@@ -180,6 +183,8 @@ class MacArray(Component):
         connect(m, flipped(self.parameters), parameters.words)
         connect(m, queue.o, flipped(self.results))
         connect(m, flipped(self.vector.change), parameters.vector)
+        # A vector's sums take the requantizers for all turns.
+        reserved = delays(m, self.vector.reserve, "reserved{}", self.config.turns - 1, reset=True)
         m.d.comb += [
             issue.weights.eq(weights.supply),
             issue.parameters.eq(parameters.supply),
@@ -188,7 +193,7 @@ class MacArray(Component):
             weights.take.eq(issue.swap),
             parameters.take.eq(issue.take),
             queue.take.eq(issue.spend),
-            issue.reserved.eq(self.vector.reserve),
+            issue.reserved.eq(Cat(reserved).any()),
             control.reserve.eq(self.vector.reserve),
             control.sum.eq(issue.sum),
             control.bank.eq(issue.bank),
@@ -198,10 +203,11 @@ class MacArray(Component):
             self.reason.eq(issue.reason),
             queue.push.eq(control.valid),
         ]
-        results = []
+        results, sums = [], []
         for number, first in enumerate(range(0, requantizers(self.config), GROUP)):
             m.submodules[f"group{number}"] = group = LaneGroup(self.config, first)
             results.append(group.results)
+            sums.append(group.sums)
             m.d.comb += [
                 group.step.eq(lines.o),
                 group.older.eq(lines.older),
@@ -210,8 +216,30 @@ class MacArray(Component):
                 group.control.eq(control.lanes),
                 group.vector_sums.eq(self.vector.sums),
             ]
+        if self.config.turns > 1:
+            self._share(m, sums, parameters, control, queue)
+            return m
         m.d.comb += [
             queue.push_data.eq(Cat(results)[: 8 * self.config.lanes]),
             Value.cast(self.vector.results).eq(Cat(results)),
         ]
         return m
+
+    def _share(
+        self,
+        m: Module,
+        sums: list[Signal],
+        parameters: ParameterLoader,
+        control: LaneControl,
+        queue: CreditQueue,
+    ) -> None:
+        """Add the requantizers that all lanes share."""
+        m.submodules.requantizers = shared = SharedRequantizers(self.config)
+        m.d.comb += [
+            Value.cast(shared.sums).eq(Cat(sums)),
+            shared.vector_sums.eq(self.vector.sums),
+            shared.parameters.eq(parameters.write),
+            shared.control.eq(control.lanes),
+            queue.push_data.eq(shared.results),
+            Value.cast(self.vector.results).eq(shared.vector_results),
+        ]

@@ -16,9 +16,18 @@ from eightfold.target.config import AcceleratorConfig
 
 
 def bank_layout(config: AcceleratorConfig) -> data.StructLayout:
-    """Return a bank number for each field of `REQUANTIZE_LAYOUT`."""
-    banks = range(config.parameter_banks)
-    return data.StructLayout({name: banks for name, _ in isa.REQUANTIZE_LAYOUT})
+    """Return a set of parameters for each field of `REQUANTIZE_LAYOUT`."""
+    return data.StructLayout({name: range(places(config)) for name, _ in isa.REQUANTIZE_LAYOUT})
+
+
+def turn_bits(config: AcceleratorConfig) -> int:
+    """Return the low bits of a set's number, which tell a lane from others of its requantizer."""
+    return (config.turns - 1).bit_length()
+
+
+def places(config: AcceleratorConfig) -> int:
+    """Return how many sets of parameters a requantizer holds: a bank of them for each lane."""
+    return config.parameter_banks << turn_bits(config)
 
 
 def requantizers(config: AcceleratorConfig) -> int:
@@ -38,7 +47,7 @@ def parameter_write_layout(config: AcceleratorConfig) -> data.StructLayout:
 
 
 class ParameterMemory(Component):
-    """Hold one lane's parameters: a small memory per field, each read when its field is needed.
+    """Hold a requantizer's parameters: a memory per field, each read when its field is needed.
 
     Timing
     ------
@@ -48,12 +57,12 @@ class ParameterMemory(Component):
     Parameters
     ----------
     config
-        ``parameter_banks``.
+        ``parameter_banks``, ``lanes`` and ``requantizers``.
     """
 
     write: Annotated[Signal, In(1)]
     """``requantize`` goes into ``bank``."""
-    bank: Annotated[Signal, lambda self: In(range(self.config.parameter_banks))]
+    bank: Annotated[Signal, lambda self: In(range(places(self.config)))]
     requantize: Annotated[data.View, In(REQUANTIZE_LAYOUT)]
     banks: Annotated[data.View, lambda self: In(bank_layout(self.config))]
     """Bank of each field that is read."""
@@ -67,7 +76,7 @@ class ParameterMemory(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         for name, field in isa.REQUANTIZE_LAYOUT:
-            depth = self.config.parameter_banks
+            depth = places(self.config)
             memory = Memory(shape=unsigned(field.width), depth=depth, init=[])
             m.submodules[name] = memory
             write, read = memory.write_port(), memory.read_port(domain="comb")

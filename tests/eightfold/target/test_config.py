@@ -8,7 +8,7 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.target.config import PRESETS, AcceleratorConfig, MultiplierStyle
+from eightfold.target.config import FEATURES, PRESETS, AcceleratorConfig, MultiplierStyle
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,9 @@ def test_a_bad_toml_file_is_refused(tmp_path: Path, content: str | bytes, messag
 
 
 def test_an_unknown_preset_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match="use one of nano, small, base, large, or a .toml file"):
+    with pytest.raises(
+        InputError, match="use one of pico, nano, small, base, large, or a .toml file"
+    ):
         AcceleratorConfig.load("huge")
     with pytest.raises(InputError, match="name a readable file"):
         AcceleratorConfig.load("missing.toml")
@@ -98,8 +100,12 @@ def test_the_document_has_the_range_of_a_field(name: str, allowed: str) -> None:
         "weight_buffer": {"port": 4},
         "vector_lanes": {"lanes": 64},
         "dsp_taps": {"width": 64},
+        "requantizers": {"lanes": 4, "vector_lanes": 1},
     }.get(name, {})
     config = AcceleratorConfig().replace(**others)
+    if name in FEATURES:
+        assert allowed == "true, false"
+        return
     if name == "multiplier":
         assert allowed.split(", ") == list(get_args(MultiplierStyle))
         return
@@ -108,7 +114,7 @@ def test_the_document_has_the_range_of_a_field(name: str, allowed: str) -> None:
     low, high = int(found[1]), int(found[2])
     for value in (low, high):
         assert getattr(config.replace(**{name: value}), name) == value
-    refused = [low - 1, high + 1]
+    refused = [-1 if name == "requantizers" else low - 1, high + 1]
     if allowed.startswith("power of two"):
         refused += [low // 2, 2 * high, low + high]
     for value in refused:

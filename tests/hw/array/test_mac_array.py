@@ -62,6 +62,17 @@ def test_matches_model_and_keeps_its_promises_of_time(simulator, lanes, width, s
     assert report == {"cycles_per_pass": lanes, "latency": latency(config)}
 
 
+@pytest.mark.parametrize(
+    ("lanes", "requantizers", "vector_lanes", "seed"), [(4, 1, 1, 0), (5, 2, 2, 1), (4, 3, 1, 2)]
+)
+@pytest.mark.usual(count=1)
+def test_lanes_share_requantizers(lanes, requantizers, vector_lanes, seed):
+    config = small_memories(lanes, 4, "infer")
+    config = config.replace(requantizers=requantizers, vector_lanes=vector_lanes)
+    report = run(config, "verilator", seed, 25).report
+    assert report == {"cycles_per_pass": lanes, "latency": latency(config)}
+
+
 def test_latency_does_not_depend_on_the_multiplier_style():
     infer, rows = (AcceleratorConfig(multiplier=style) for style in ("infer", "rows"))
     assert latency(infer) == latency(rows) == 28
