@@ -63,7 +63,7 @@ def test_a_project_places_every_port_and_can_be_moved(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("ulx3s", "-o", "x.bit"), "board must be one of ulx3s-45f"),
+        (("ulx3s", "-o", "x.bit"), "board must be one of ulx3s-25f"),
         (("arty-a7", "-o", "x.bit"), "no free tool makes the bitstream"),
         (("arty-a7", "--memory", "sdram", "-o", "x"), "must be one of block-ram"),
         (("ulx3s-45f", "--config", "tiny", "-o", "x"), "tiny"),
