@@ -10,9 +10,11 @@ from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.dense import Channels
 from eightfold.compiler.steps.depthwise import Depthwise, emit_depthwise
-from eightfold.compiler.steps.elementwise import RUN, MaxPool, emit_max_pool
+from eightfold.compiler.steps.elementwise import RUN, Pool, emit_pool
 from eightfold.compiler.steps.side_by_side import emit_side_by_side
 from eightfold.compiler.steps.windowed import LONGEST, Axis, Part, Windowed, alike, seen
+from eightfold.estimate.cost import LATENCY, matrix_cycles
+from eightfold.isa import Engine, Matrix, Reduce, Requantize
 from eightfold.target.config import AcceleratorConfig
 
 
@@ -131,11 +133,63 @@ class SumPool(SummedByChannel):
 
     def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
         """Emit the commands for a part: one for each region with the same count."""
+        channels = part[2]
+        if len(part[0]) == len(part[1]) == 1:
+            channels = self._beside(emitter, source, target, part)
         for rows in alike(part[0], self.rows.taps_inside):
             for columns in alike(part[1], self.columns.taps_inside):
-                kernel = self.kernel((rows[0], columns[0]), part[2])
-                near = source.slice(part[2])
-                emit_side_by_side(emitter, kernel, near, target, (rows, columns))
+                kernel = self.kernel((rows[0], columns[0]), channels)
+                near = source.slice(channels)
+                emit_side_by_side(emitter, kernel, near, target.slice(channels), (rows, columns))
+
+    def _beside(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> range:
+        """Leave channels to the vector engine, beside the convolution before; return the others.
+
+        The convolution has computed one group of lanes after the other. Its command is cut in
+        groups, and while the next one is computed, the vector engine sums up the one before.
+        """
+        config, lanes = emitter.config, emitter.config.lanes
+        whole = emitter.issued[-1]
+        c = whole.instruction
+        taps = self.rows.kernel * self.columns.kernel
+        beats = taps * -(-lanes // config.vector_lanes)
+        if not (
+            isinstance(c, Matrix)
+            and whole.step != emitter.step
+            and not c.depthwise
+            and whole.writes == (source.written(source.rows),)
+            and (c.target_group, c.target_x) == (lanes, source.pixel_pitch)
+            and c.channels(lanes) == len(part[2]) == source.pixel_pitch
+            and matrix_cycles(c, config) >= c.groups * beats
+            and (c.groups - 1) * taps > LATENCY[Engine.MATRIX] + LATENCY[Engine.VECTOR]
+        ):
+            return part[2]
+        groups = [range(start, start + lanes) for start in range(0, len(part[2]), lanes)]
+        emitter.issued[-1:] = [
+            replace(
+                whole,
+                instruction=c.with_fields(
+                    groups=1,
+                    last_lanes=lanes if group.stop < len(part[2]) else c.last_lanes,
+                    base=c.base + number * c.group_step,
+                    target=c.target + group.start,
+                ),
+                writes=(source.slice(group).written(source.rows),),
+            )
+            for number, group in enumerate(groups)
+        ]
+        count = self.rows.taps_inside(part[0][0]) * self.columns.taps_inside(part[1][0])
+        requantize = Requantize.of(self.parameters[count])
+        for group in groups[:-1]:
+            pool = Pool(
+                rows=self.rows,
+                columns=self.columns,
+                reduce=Reduce.SUM,
+                fill=0,
+                requantize=requantize,
+            )
+            emit_pool(emitter, pool, source.slice(group), target.slice(group), part[:2])
+        return range(groups[-1].start, part[2].stop)
 
 
 def window_counts(rows: Axis, columns: Axis) -> set[int]:
@@ -154,8 +208,14 @@ class MaximumPool(Windowed):
 
     def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
         """Emit the command for a part."""
-        pool = MaxPool(rows=self.rows, columns=self.columns, low=self.low, high=self.high)
-        emit_max_pool(emitter, pool, source.slice(part[2]), target, part[:2])
+        pool = Pool(
+            rows=self.rows,
+            columns=self.columns,
+            reduce=Reduce.MAXIMUM,
+            fill=-128,
+            requantize=Requantize(low=self.low, high=self.high),
+        )
+        emit_pool(emitter, pool, source.slice(part[2]), target, part[:2])
 
     def countable_columns(self, columns: range) -> list[range]:
         """Return columns in parts that a command can count: VECTOR counts those of the input."""

@@ -150,24 +150,25 @@ def _interval(start: int, run: int, loops: list[tuple[int, int]]) -> Interval:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaxPool:
-    """The largest byte of each window, clamped to [low, high]."""
+class Pool:
+    """Each window reduced and requantized; ``fill`` is what changes nothing."""
 
     rows: Axis
     columns: Axis
-    low: int
-    high: int
+    reduce: Reduce
+    fill: int
+    requantize: Requantize
 
 
-def emit_max_pool(
-    emitter: Emitter, pool: MaxPool, source: Tile, target: Tile, outputs: tuple[range, range]
+def emit_pool(
+    emitter: Emitter, pool: Pool, source: Tile, target: Tile, outputs: tuple[range, range]
 ) -> None:
     """Emit the command for the output rows and columns ``outputs`` of one image."""
     y, x = pool.rows, pool.columns
     row, column = y.start(outputs[0].start), x.start(outputs[1].start)
     command = Vector(
-        reduce=Reduce.MAXIMUM,
-        fill=-128,
+        reduce=pool.reduce,
+        fill=pool.fill,
         run=len(source.channels),
         count1=len(outputs[0]),
         count0=len(outputs[1]),
@@ -189,9 +190,9 @@ def emit_max_pool(
         columns=len(source.columns),
         column_step=x.stride,
         column_window=x.dilation,
-        requantize=Requantize(low=pool.low, high=pool.high),
+        requantize=pool.requantize,
     )
-    reads = source.interval(y.span(outputs[0]))
+    reads = source.written(y.span(outputs[0]))
     emitter.vector(command, [reads], target.written(outputs[0]))
 
 

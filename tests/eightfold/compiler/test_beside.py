@@ -68,3 +68,20 @@ def test_the_parts_are_taken_if_they_take_fewer_cycles(monkeypatch: pytest.Monke
     assert len(sums) == 2
     # The sum alone takes half a cycle for an element.
     assert cycles[0] - cycles[1] > sum(sums) // 2 // 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("channels", [12, 10])
+@pytest.mark.usual
+def test_an_average_pool_is_summed_up_beside_the_convolution(channels: int) -> None:
+    net = SeededNetwork("a convolution and the mean of its pixels", seed=8)
+    x = net.graph_input((1, 9, 9, 12), 1 / 64, 5)
+    options = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+    for size in (12, channels):  # the first one is computed while its input arrives
+        x = net.weighted("CONV_2D", x, (size, 1, 1, 12), options, 0.1)
+    window = {**options, "filter_height": 9, "filter_width": 9}
+    net.add("AVERAGE_POOL_2D", [x], (x.scale, x.zero_point), window)
+    graph = load_model(net.build())
+    stream = expect_golden(graph, random_values(graph), NANO, keep=False)
+    of = [type(each.instruction) for each in stream.issued if each.operator]
+    assert (of.count(Matrix), of.count(Vector)) == (4, 2)
