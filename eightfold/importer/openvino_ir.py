@@ -189,5 +189,6 @@ def _fake_quantize(network: Network, layer: Layer, levels: int) -> None:
     try:
         codes = Codes(to_int8(low, high, to_low, to_high, levels), "stated")
     except SpecError as error:
-        raise Refusal(str(error)) from None
+        hint = "; have NNCF quantize activations with per_channel=False" if low.size > 1 else ""
+        raise Refusal(f"{error}{hint}") from None
     layer.kind, layer.inputs, layer.attributes = "quantize", layer.inputs[:1], {"codes": codes}

@@ -50,5 +50,5 @@ def test_a_network_of_onnxruntime(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     float_network("residual", tmp_path).rename(tmp_path / "float.onnx")
     np.savez(tmp_path / "samples.npz", x=samples(20))
     (line,) = (line for line in COMMANDS if "qdq" in line)
-    printed = follow(tmp_path, PROGRAMS[1], [line], monkeypatch)
+    printed = follow(tmp_path, PROGRAMS[-1], [line], monkeypatch)
     assert "all within their bounds" in printed
