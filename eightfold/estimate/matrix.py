@@ -324,7 +324,7 @@ class Matrix:
         first = last = start + vectors - 1
         while True:
             yield last
-            taken = (reserved.until(last) - before) * fired // vectors
+            taken = (reserved.until(last) - before) * fired * self.turns // vectors
             if first + taken <= last:
                 return last
             last = first + taken

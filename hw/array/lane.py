@@ -26,7 +26,7 @@ from eightfold.hw.array.parameters import (
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.array.weights import WeightBuffer
 from eightfold.hw.blocks.component import Component
-from eightfold.hw.blocks.delay import delay, delays
+from eightfold.hw.blocks.delay import delays
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.target.config import AcceleratorConfig
@@ -102,7 +102,7 @@ class SharedRequantizers(Component):
         data.View, lambda self: In(data.ArrayLayout(signed(32), self.config.vector_lanes))
     ]
     parameters: Annotated[data.View, lambda self: In(parameter_write_layout(self.config))]
-    """What is written, a cycle later."""
+    """What is written."""
     control: Annotated[data.View, lambda self: In(lane_control_layout(self.config))]
     """See `LaneControl`."""
     results: Annotated[data.View, lambda self: Out(data.ArrayLayout(8, self.config.lanes))]
@@ -117,21 +117,18 @@ class SharedRequantizers(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         config = self.config
-        parameters = parameter_write_layout(config)(
-            delay(m, self.parameters, "parameters1", reset=True)
-        )
         for number in range(config.requantizers):
             lanes = range(number, config.lanes, config.requantizers)
             m.submodules[f"requantizer{number}"] = unit = LaneRequantizer(config)
-            written = Cat(parameters.lanes[lane] for lane in lanes)
+            written = Cat(self.parameters.lanes[lane] for lane in lanes)
             # The vector engine's, which all lanes get at once, are those of turn 0.
             turns = [Mux(written[turn] & ~written.all(), turn, 0) for turn in range(len(lanes))]
             turn = Signal(turn_bits(config), name=f"turn{number}")
             m.d.comb += [
                 turn.eq(reduce(or_, turns)),
                 unit.write.eq(written.any()),
-                unit.bank.eq(Cat(turn, parameters.bank)),
-                unit.requantize.eq(parameters.requantize),
+                unit.bank.eq(Cat(turn, self.parameters.bank)),
+                unit.requantize.eq(self.parameters.requantize),
                 unit.control.eq(self.control),
                 unit.sum.eq(self._in_turn(m, [self.sums[lane] for lane in lanes])),
             ]
