@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -169,21 +169,19 @@ class Loops(Component):
         strides = [
             Signal(bits, name=f"{name}_stride{j}", reset_less=True) for j in range(len(loops))
         ]
+        # A bit for each choice: their gates and the carry cells of the sum are two levels of logic.
         going, adding = (
-            Signal(range(len(loops) + 1), name=f"{name}_{what}", reset_less=True)
-            for what in ("going", "adding")
+            Signal(count, name=f"{name}_{what}", reset_less=True)
+            for what, count in (("going", len(positions)), ("adding", len(loops)))
         )
-        next_going, advances = self._choice(loops, next_wraps)
+        next_going, next_adding = self._choice(loops, next_wraps)
         total = Signal(bits, name=f"{name}_next")
         m.d.comb += [
-            total.eq(Array(positions)[going] + Array([*strides, 0])[adding]),
+            total.eq(_chosen(positions, going) + _chosen(strides, adding)),
             self.o.payload[name].eq(positions[0]),
         ]
         with m.If(enable):
-            m.d.sync += [
-                going.eq(next_going),
-                adding.eq(Mux(advances, next_going, len(loops))),
-            ]
+            m.d.sync += [going.eq(next_going), adding.eq(next_adding)]
             with m.If(restart):
                 m.d.sync += [
                     stride.eq(new) for stride, new in zip(strides, nest.strides, strict=True)
@@ -194,11 +192,22 @@ class Loops(Component):
                 m.d.sync += position.eq(Mux(restart, nest.start, total))
 
     def _choice(self, loops: Sequence[int], wraps: Signal) -> tuple[Value, Value]:
-        """Return which of an address's loops goes on, and whether it advances."""
-        going: Value = Const(len(loops))
-        advances: Value = Const(0)
-        for j in reversed(range(len(loops))):
-            inner = wraps[loops[j] - 1] if loops[j] else Const(1)
-            going = Mux(wraps[loops[j]], going, j)
-            advances = Mux(wraps[loops[j]], advances, inner)
-        return going, advances
+        """Return a bit for each of an address's loops that goes on, one behind them for those
+        outside, and a bit for each that advances."""
+        # A loop wraps with all loops inside it.
+        going = [
+            ~wraps[loop] & (wraps[loops[j - 1]] if j else Const(1)) for j, loop in enumerate(loops)
+        ]
+        adding = [
+            goes & (wraps[loop - 1] if loop else Const(1))
+            for goes, loop in zip(going, loops, strict=True)
+        ]
+        return Cat(*going, wraps[loops[-1]] if loops else Const(1)), Cat(*adding)
+
+
+def _chosen(values: Sequence[Value], bits: Signal) -> Value:
+    """Return the value whose bit is set, or 0."""
+    chosen: Value = Const(0)
+    for value, bit in zip(values, bits, strict=True):
+        chosen = chosen | (value & bit.replicate(len(value)))
+    return chosen
