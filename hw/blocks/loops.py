@@ -1,6 +1,6 @@
 """Nested loops in hardware: addresses that advance by a stride per loop, one iteration a cycle."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
@@ -177,7 +177,7 @@ class Loops(Component):
         next_going, next_adding = self._choice(loops, next_wraps)
         total = Signal(bits, name=f"{name}_next")
         m.d.comb += [
-            total.eq(_chosen(positions, going) + _chosen(strides, adding)),
+            total.eq(chosen(positions, going) + chosen(strides, adding)),
             self.o.payload[name].eq(positions[0]),
         ]
         with m.If(enable):
@@ -205,9 +205,9 @@ class Loops(Component):
         return Cat(*going, wraps[loops[-1]] if loops else Const(1)), Cat(*adding)
 
 
-def _chosen(values: Sequence[Value], bits: Signal) -> Value:
-    """Return the value whose bit is set, or 0."""
-    chosen: Value = Const(0)
+def chosen(values: Sequence[Value], bits: Iterable[Value]) -> Value:
+    """Return the value whose bit is set, or 0: gates that a carry cell behind them takes in."""
+    union: Value = Const(0)
     for value, bit in zip(values, bits, strict=True):
-        chosen = chosen | (value & bit.replicate(len(value)))
-    return chosen
+        union = union | (value & bit.replicate(len(value)))
+    return union

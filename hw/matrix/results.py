@@ -2,13 +2,14 @@
 
 from typing import Annotated
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect
 
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import hdl, result_layout
+from eightfold.hw.blocks.loops import chosen
 from eightfold.hw.blocks.skid import Stage
 from eightfold.hw.matrix.strides import Strides
 from eightfold.hw.ports import scratchpad_write, scratchpad_write_layout
@@ -150,22 +151,24 @@ class MatrixResults(Component):
                 group_left.eq(Mux(run, group_left - 1, command.groups)),
                 group_last.eq(Mux(run, group_left == 2, command.groups == 1)),
             ]
-        level = Mux(x.last, Mux(y.last, 2, 1), 0)
-        address = self._address(m, command, start, take, level)
+        wraps = [Const(1), x.last, x.last & y.last]  # up to which loop
+        address = self._address(m, command, start, take, wraps)
         self._item(m, command, address, group_last, empty, items.payload)
 
     def _address(
-        self, m: Module, command: data.View, start: Value, take: Value, level: Value
+        self, m: Module, command: data.View, start: Value, take: Value, wraps: list[Value]
     ) -> Signal:
-        """Return the address of the current result; ``level``: which loop advances after it."""
+        """Return the address of the current result; ``wraps[k]``: behind it loop k advances, or one
+        outside."""
         positions = [Signal(hdl(LOCAL), name=f"address{k}", reset_less=True) for k in range(3)]
         strides = [command.target_x, command.target_y, command.target_group]
         total = Signal(hdl(LOCAL))
-        m.d.comb += total.eq(Array(positions)[level] + Array(strides)[level])
+        advances = [wraps[0] & ~wraps[1], wraps[1] & ~wraps[2], wraps[2]]
+        m.d.comb += total.eq(chosen(positions, advances) + chosen(strides, advances))
         for k, position in enumerate(positions):
             with m.If(start):
                 m.d.sync += position.eq(command.target)
-            with m.Elif(take & (level >= k if k else 1)):
+            with m.Elif(take & wraps[k]):
                 m.d.sync += position.eq(total)
         return positions[0]
 
