@@ -34,6 +34,14 @@ UNITS = {
     "tables": "LOGISTIC, TANH and QUANTIZE of int8: all 256 results for a pair of scales.",
     "fake_quantize": "Ranges of OpenVINO's FakeQuantize as int8 scale and zero point.",
     "sequence": "Steps of a processing element: clear, accumulate, last.",
+    "convolution": "TPU-MLIR's Convolution: a window to a code.",
+    "inner_product": "TPU-MLIR's InnerProduct: a row to a code.",
+    "add_symmetric": "TPU-MLIR's Add of symmetric codes.",
+    "add_asymmetric": "TPU-MLIR's Add of codes with zero points, in float32.",
+    "avg_pool": "TPU-MLIR's AvgPool: a window to a code, in float32.",
+    "leaky_relu": "TPU-MLIR's LeakyReLU.",
+    "prelu": "TPU-MLIR's PReLU.",
+    "pad": "TPU-MLIR's Pad: a code, or what pads.",
 }
 
 

@@ -30,6 +30,15 @@ Unit = Literal["requantizer", "dot", "tables", "fake_quantize", "sequence"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 """Parts of an implementation that are judged alone."""
 
+FORMS = (
+    *("convolution", "inner_product", "add_symmetric", "add_asymmetric"),
+    *("avg_pool", "leaky_relu", "prelu", "pad"),
+)
+"""TPU-MLIR's forms, which are judged alone too; the requantizer, with 8 and 32 bits, is another."""
+
+EVERY_UNIT = (*UNITS, *FORMS)
+"""What is judged alone, of all specs."""
+
 OPERATORS: tuple[str, ...] = tuple(row.name for row in SPEC_ROWS)
 """Operators that are judged: rows of the TFLite spec, in its order."""
 
@@ -40,7 +49,7 @@ NETWORKS = "networks"
 
 CLAIMS: dict[Spec, tuple[str, ...]] = {
     "tflite": (*UNITS, *OPERATORS, NETWORKS),
-    "tpu-mlir": ("requantizer", "fake_quantize"),
+    "tpu-mlir": ("requantizer", "fake_quantize", *FORMS),
 }
 """What can be claimed of each spec."""
 

@@ -25,7 +25,7 @@ from eightfold.conformance.answers import (
 )
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.judge.units import judge_unit
-from eightfold.conformance.profile import UNITS, Profile, parted
+from eightfold.conformance.profile import EVERY_UNIT, Profile, parted
 from eightfold.conformance.suite import PROCESS, SUITE, Task, no_answers, share_of
 from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.vectors.operators import OperatorCase, digest_of_arrays, digest_of_cases
@@ -58,12 +58,13 @@ def claims_of(
     InputError
         If the profile makes no such claim, or none that the adapter can be asked for.
     """
-    if isinstance(adapter, UnitAdapter):
-        possible = [claim for claim in profile.claims if claim == adapter.unit]
-        kind = adapter.unit
-    else:
-        possible = [claim for claim in profile.claims if claim not in UNITS]
-        kind = "operators, nor networks"
+    alone = isinstance(adapter, UnitAdapter)
+    possible = [
+        claim
+        for claim in profile.claims
+        if (adapter.for_unit(claim, profile.spec) if claim in EVERY_UNIT else not alone)
+    ]
+    kind = adapter.unit if isinstance(adapter, UnitAdapter) else "operators, nor networks"
     if not possible:
         raise InputError(f"profile {profile.name}: does not claim {kind}; add to its claims")
     for claim in asked:
@@ -127,7 +128,7 @@ def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
         tell(on_progress, f"judging {claim}", done, len(claims))
         own = [each for each in units if each.unit.operator == claim]
         task.check_units([each.unit for each in own])
-        if parted(claim)[0] in UNITS:
+        if parted(claim)[0] in EVERY_UNIT:
             findings.append(_judge_unit(folder, task, claim, own))
         else:
             finding, names[claim] = _judge_models(folder, task, claim, own)

@@ -32,7 +32,7 @@ from eightfold.conformance.answers import (
 )
 from eightfold.conformance.judge.contracts import contract_cases
 from eightfold.conformance.judge.models.outcomes import shown
-from eightfold.conformance.profile import NETWORKS, PROFILES, UNITS, Profile, parted
+from eightfold.conformance.profile import EVERY_UNIT, NETWORKS, PROFILES, Profile, parted
 from eightfold.conformance.units.unit import Level, UnitCases
 from eightfold.conformance.vectors.networks import COUNTS, network_cases
 from eightfold.conformance.vectors.operators import (
@@ -152,7 +152,7 @@ class Task:
 
     def units(self, claim: str, backend: str, name: str) -> Iterator[Unit]:
         """Yield the units of a claim; ``name`` is the adapter's, for reports."""
-        together = 1 if parted(claim)[0] in UNITS else TOGETHER
+        together = 1 if parted(claim)[0] in EVERY_UNIT else TOGETHER
         for first in range(0, (count := self._count(claim)), together):
             yield Unit(
                 suite="conformance",
@@ -166,7 +166,7 @@ class Task:
             )
 
     def _count(self, claim: str) -> int:
-        if parted(claim)[0] in UNITS:  # a share of its cases counts as one
+        if parted(claim)[0] in EVERY_UNIT:  # a share of its cases counts as one
             return -(-len(self.unit_cases(claim)) // SHARE)
         return COUNTS[self.level] if claim == NETWORKS else most_cases(claim, self.level)
 
@@ -196,8 +196,8 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
     """Ask the cases of a unit."""
     task = Task.from_unit(unit)
     adapter = task.load()
-    if isinstance(adapter, UnitAdapter):
-        return _ask_hardware(unit, task, adapter, trace)
+    if hardware := adapter.for_unit(parted(unit.operator)[0], task.claimed.spec):
+        return _ask_hardware(unit, task, hardware, trace)
     assert isinstance(adapter, ModelRunner)
     return _ask_models(unit, task, adapter)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal, get_args
 
-from eightfold.conformance.profile import ASPECTS, NETWORKS, OPERATORS, UNITS, Profile, parted
+from eightfold.conformance.profile import ASPECTS, EVERY_UNIT, NETWORKS, OPERATORS, Profile, parted
 from eightfold.conformance.units.unit import Level
 from eightfold.operators.spec import rule
 
@@ -157,7 +157,7 @@ class ClaimFinding:
         """What the claim is about."""
         if self.claim == NETWORKS:
             return "network"
-        return "unit" if parted(self.claim)[0] in UNITS else "operator"
+        return "unit" if parted(self.claim)[0] in EVERY_UNIT else "operator"
 
     @property
     def aspect(self) -> str:

@@ -34,6 +34,10 @@ class Adapter(Closing):
         """Return what is simulated, so that it can be built before."""
         return ()
 
+    def for_unit(self, unit: str, spec: str) -> "UnitAdapter | None":
+        """Return what answers the cases of a unit of a spec; None if nothing here does."""
+        return None
+
     def made_of(self) -> Iterable[Path]:
         """Return the files that it consists of, besides Python modules of its own folder.
 
@@ -58,6 +62,10 @@ class UnitAdapter(Adapter, ABC):
     """
 
     unit: str = "requantizer"
+
+    def for_unit(self, unit: str, spec: str) -> "UnitAdapter | None":
+        """Return this, for its own unit."""
+        return self if unit == self.unit else None
 
     @property
     def simulators(self) -> Sequence[str]:

@@ -13,7 +13,7 @@ import tflite
 
 from eightfold.common.errors import InputError
 from eightfold.common.extras import missing_package, needs_extra, require_module
-from eightfold.conformance.adapters.adapter import ModelRunner
+from eightfold.conformance.adapters.adapter import ModelRunner, UnitAdapter
 from eightfold.conformance.adapters.model import ModelAdapter, Refused
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.target.config import AcceleratorConfig
@@ -229,6 +229,14 @@ class OnVerilator(ModelRunner):
         from eightfold.sim.simulator.system import system_design
 
         return (system_design(AcceleratorConfig.load(self.config)),)
+
+    def for_unit(self, unit: str, spec: str) -> "UnitAdapter | None":
+        if spec != "tpu-mlir" or unit == "fake_quantize":
+            return None
+        with needs_extra("rtl", "the accelerator in RTL"):
+            from eightfold.conformance.adapters.accelerator import FormsOnAccelerator
+
+            return FormsOnAccelerator(unit, self.config)
 
     def answer(self, model: bytes, inputs: Inputs) -> ModelAnswer:
         return self.answer_all([(model, inputs)])[0]

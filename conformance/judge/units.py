@@ -25,6 +25,7 @@ from eightfold.conformance.judge.sequences import (
 from eightfold.conformance.judge.steps import steps_of
 from eightfold.conformance.judge.subject import Cases, Subject, agree
 from eightfold.conformance.judge.tables import parts_of
+from eightfold.conformance.judge.tpu_mlir import SUBJECTS
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import UnitCases
@@ -250,7 +251,8 @@ def _parts(
         for subject, cases, indices in parts_of(columns, profile.reference, single=single):
             yield _Part(subject, cases, indices, f"{subject.name}: ")
     else:
-        yield _Part({"dot": DOT, "fake_quantize": RANGES}[unit], columns, everything)
+        subjects = {"dot": DOT, "fake_quantize": RANGES, **SUBJECTS}
+        yield _Part(subjects[unit], columns, everything)
 
 
 def _distance(

@@ -23,7 +23,7 @@ from eightfold.common.errors import InputError
 from eightfold.common.files import read_arrays
 from eightfold.conformance.answers import Ending, ModelAnswer
 from eightfold.conformance.judge.units import judge_unit
-from eightfold.conformance.profile import ASPECTS, NETWORKS, OPERATORS, UNITS, Profile, parted
+from eightfold.conformance.profile import ASPECTS, EVERY_UNIT, NETWORKS, OPERATORS, Profile, parted
 from eightfold.conformance.results.unit_results import (
     copied_manifest,
     identified_answers,
@@ -344,7 +344,7 @@ def judge_folders(
         findings=tuple(
             findings[name]
             for aspect in ("", *ASPECTS)
-            for claim in (*UNITS, *OPERATORS, NETWORKS)
+            for claim in (*EVERY_UNIT, *OPERATORS, NETWORKS)
             if (name := f"{claim}.{aspect}".rstrip(".")) in findings
         ),
     )

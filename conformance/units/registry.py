@@ -5,14 +5,19 @@ import zlib
 import numpy as np
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.profile import UNITS, Profile, parted
+from eightfold.conformance.profile import EVERY_UNIT, Profile, parted
 from eightfold.conformance.units import dot, fake_quantize, requantizer, sequence, tables
+from eightfold.conformance.units.tpu_mlir import FORM_KINDS
 from eightfold.conformance.units.unit import LEVELS, Level, UnitCases, UnitKind
 
 UNIT_KINDS: dict[str, UnitKind] = {
-    module.UNIT.name: module.UNIT for module in (requantizer, dot, tables, fake_quantize, sequence)
+    kind.name: kind
+    for kind in (
+        *(module.UNIT for module in (requantizer, dot, tables, fake_quantize, sequence)),
+        *FORM_KINDS,
+    )
 }
-"""In the order of `eightfold.conformance.profile.UNITS`."""
+"""In the order of `eightfold.conformance.profile.EVERY_UNIT`."""
 
 
 def unit_cases(unit: str, profile: Profile, level: Level = "smoke", seed: int = 0) -> UnitCases:
@@ -28,7 +33,7 @@ def unit_cases(unit: str, profile: Profile, level: Level = "smoke", seed: int = 
     kind = UNIT_KINDS.get(name)
     make = kind and (kind.beyond if aspect == "beyond-spec" else None if aspect else kind.make)
     if make is None:
-        raise InputError(f"no unit {unit!r}; use {', '.join(UNITS)}")
+        raise InputError(f"no unit {unit!r}; use {', '.join(EVERY_UNIT)}")
     if level not in LEVELS:
         raise InputError(f"no level {level!r}; use {', '.join(LEVELS)}")
     if name not in profile.claims:

@@ -20,7 +20,7 @@ from typing import Any
 
 from eightfold.common.errors import InputError
 from eightfold.common.progress import OnProgress, tell
-from eightfold.conformance.profile import NETWORKS, PROFILES, UNITS, Profile
+from eightfold.conformance.profile import EVERY_UNIT, NETWORKS, PROFILES, Profile
 from eightfold.conformance.tensors import tensor_files
 from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.unit import Level
@@ -145,7 +145,7 @@ def _files_of(claim: str, recipe: Recipe, facts: dict[str, Any]) -> Iterator[tup
     """Yield the files of a claim, and add to the facts; of `SET` the facts themselves."""
     if claim == SET:
         yield SET, (json.dumps(facts, indent=1) + "\n").encode()
-    elif claim in UNITS:
+    elif claim in EVERY_UNIT:
         kind = UNIT_KINDS[claim]
         cases = unit_cases(claim, recipe.claimed, recipe.level, recipe.seed)
         facts["units"][claim] = {

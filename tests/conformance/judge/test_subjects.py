@@ -17,6 +17,7 @@ from eightfold.conformance.judge.ranges import RANGES
 from eightfold.conformance.judge.requantizer import requantizer
 from eightfold.conformance.judge.subject import Cases, Subject, pairs
 from eightfold.conformance.judge.tables import float_table, quantize_table
+from eightfold.conformance.judge.tpu_mlir import SUBJECTS as TPU_MLIR
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.tables import OPERATORS
@@ -33,6 +34,7 @@ SUBJECTS: dict[str, tuple[Subject, str]] = {
     "TANH tflm": (float_table("TANH", "tflm"), "tflm"),
     "QUANTIZE": (quantize_table(False), "tflite"),
     "QUANTIZE single": (quantize_table(True), "tflite-single"),
+    **{unit: (subject, "tpu-mlir") for unit, subject in TPU_MLIR.items()},
 }
 
 REQUANTIZERS = {
@@ -65,7 +67,7 @@ def drawn(name: str, seed: int = 0) -> tuple[Subject, Cases, Integers]:
         cases = telling_cases(form, seed, biased)
         return requantizer(form, biased), cases, FORMS[form].results(cases)
     subject, profile = SUBJECTS[name]
-    unit = name if name in ("dot", "fake_quantize") else "tables"
+    unit = name if name in ("dot", "fake_quantize", *TPU_MLIR) else "tables"
     columns, parts = unit_columns(unit, profile, seed)
     expected = parts[0] if len(parts) == 1 else np.stack(parts, axis=1)
     if unit == "tables":

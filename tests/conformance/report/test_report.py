@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from eightfold.conformance.profile import OPERATORS, PROFILES
+from eightfold.conformance.profile import CLAIMS, OPERATORS, PROFILES
 from eightfold.conformance.report import statement_lines, write_reports
 from eightfold.conformance.report.claims import (
     SCHEMA_VERSION,
@@ -89,9 +89,9 @@ def test_tpu_mlir_has_units_alone() -> None:
     of_tpu = Statement(
         subject="a", profile=PROFILES["tpu-mlir"], level="full", seed=0, findings=(finding,)
     )
-    assert [row.claim for row in claim_rows(of_tpu)] == ["requantizer", "fake_quantize"]
+    assert [row.claim for row in claim_rows(of_tpu)] == [*CLAIMS["tpu-mlir"]]
     assert list(statement_lines(of_tpu))[-2:] == [
-        "Claimed, not asked: fake_quantize.",
+        f"Claimed, not asked: {', '.join(CLAIMS['tpu-mlir'][1:])}.",
         "Eightfold conformance 2.0, TPU-MLIR int8, no limits, requantizer, unit level, full",
     ]
 

@@ -1,0 +1,261 @@
+"""TPU-MLIR's forms as subjects: the arithmetic of all, and the mistakes that each can have.
+
+Cases are the columns of `eightfold.conformance.units.tpu_mlir`, in int64; floats are their bits.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eightfold.conformance.judge.arithmetic import wrap
+from eightfold.conformance.judge.requantizer import bits
+from eightfold.conformance.judge.rules import Features, Mask, bounds
+from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made
+from eightfold.conformance.judge.tables import scales
+from eightfold.conformance.units.tpu_mlir import COLUMNS, TAPS, TEXTS
+from eightfold.golden.fixed_point import Integers
+from eightfold.golden.rounding import ROUNDINGS, rounding_shift
+from eightfold.golden.tpu_mlir.numbers import round_float
+
+Floats = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class FormArithmetic:
+    """How a form computes; the defaults are the reference's, ties up of integers, away of floats.
+
+    A result is ``saturate(round(v) + zero_point)``; of floats the zero point is in v.
+    """
+
+    rounding: str = ""
+    codes: str = "own"
+    end: str = "saturates"
+    zero_point: str = "added"
+    input_zero_point: str = "own"
+    padding: str = "zero_point"
+    bias: str = "added"
+    weights: str = "whole"
+    multipliers: str = "own"
+    shift: str = "after"
+    sum: str = "whole"
+    condition: str = "zero_point"
+    precision: str = "float32"
+    offset: str = "subtracted"
+    quotient: str = "with_zero_point"
+
+
+def compute(unit: str, mistakes_: FormArithmetic, cases: Cases) -> Integers:
+    """Return results of a form that computes as the arithmetic says, shape (n,)."""
+    a = mistakes_
+    offset = 128 * cases["uint8"]
+    if a.codes == "signed":
+        names = {"x", "y", "inputs"} & cases.keys()
+        cases = {**cases, **{name: wrap(cases[name], 8) for name in names}}
+    if a.input_zero_point == "zero" and "input_zero_point" in cases:
+        cases = {**cases, "input_zero_point": 0 * cases["input_zero_point"]}
+    y_zero = cases.get("zero_point", 0 * offset)
+    if a.zero_point != "added":
+        y_zero = {"missing": 0 * y_zero, "subtracted": -y_zero}[a.zero_point]
+    codes = _VALUES[unit](a, {**cases, "zero_point": y_zero})
+    low, high = offset - 128, offset + 127
+    if a.end == "wraps":
+        return wrap(codes - offset, 8) + offset
+    return np.clip(codes, np.maximum(low, 0) if a.end == "relu" else low, high)
+
+
+def _shifted(a: FormArithmetic, total: Integers, factor: Integers, shift: Integers) -> Integers:
+    """Return ``total * factor >> shift``."""
+    mode = a.rounding or "half_up"
+    if a.shift == "multiplier":
+        return total * rounding_shift(factor, shift, mode)
+    return rounding_shift(total * factor, shift, mode)
+
+
+def _seen(a: FormArithmetic, cases: Cases) -> Integers:
+    """Return the codes of a window, with its padding."""
+    inside = (cases["inside"][:, None] >> np.arange(TAPS)) & 1
+    fill = cases["input_zero_point"] * (a.padding == "zero_point")
+    return np.where(inside, cases["inputs"], fill[:, None])
+
+
+def _sum(a: FormArithmetic, cases: Cases) -> Integers:
+    x = _seen(a, cases) if "inside" in cases else cases["inputs"]
+    w = cases["weights"] & 255 if a.weights == "unsigned" else cases["weights"]
+    total = (x * w).sum(axis=1) + cases["bias"] * (a.bias == "added")
+    total = wrap(total, 16) if a.sum == "wraps_16" else total
+    return _shifted(a, total, cases["factor"], cases["rshift"]) + cases["zero_point"]
+
+
+def _add_symmetric(a: FormArithmetic, cases: Cases) -> Integers:
+    first, second = cases["multiplier"], cases["other_multiplier"]
+    first, second = (second, first) if a.multipliers == "swapped" else (first, second)
+    one, other = cases["x"] * first, cases["y"] * second
+    mode, shift = a.rounding or "half_up", cases["rshift"]
+    if a.shift == "each":
+        return rounding_shift(one, shift, mode) + rounding_shift(other, shift, mode)
+    total = wrap(one + other, 16) if a.sum == "wraps_16" else one + other
+    return rounding_shift(total, shift, mode)
+
+
+def _real(a: FormArithmetic, bits_: Integers) -> Floats:
+    return scales(bits_).astype(a.precision)
+
+
+def _quantized(a: FormArithmetic, real: Floats, scale: Floats, zero: Integers) -> Integers:
+    """Return real values as codes that are not saturated."""
+    mode = a.rounding or "half_away"
+    if a.quotient == "rounded":
+        return round_float(real / scale, mode).astype(np.int64) + zero
+    return round_float(real / scale + zero.astype(a.precision), mode).astype(np.int64)
+
+
+def _add_asymmetric(a: FormArithmetic, cases: Cases) -> Integers:
+    parts = ("x", "input_scale", "input_zero_point"), ("y", "other_scale", "other_zero_point")
+    one, other = (
+        _real(a, cases[scale]) * (cases[name] - cases[zero]).astype(a.precision)
+        for name, scale, zero in parts
+    )
+    return _quantized(a, one + other, _real(a, cases["scale"]), cases["zero_point"])
+
+
+def _avg_pool(a: FormArithmetic, cases: Cases) -> Integers:
+    total = _seen(a, cases).sum(axis=1).astype(a.precision)
+    sign = 1 if a.offset == "added" else -1
+    mean = _real(a, cases["scale"]) * total + sign * _real(a, cases["offset"])
+    return round_float(mean, a.rounding or "half_away").astype(np.int64)
+
+
+def _slope(a: FormArithmetic, cases: Cases) -> Integers:
+    difference = cases["x"] - cases["input_zero_point"]
+    factor = cases["multiplier"] * cases.get("alpha", 1)
+    below = _shifted(a, difference, factor, cases["rshift"])
+    positive = cases["x"] >= 0 if a.condition == "zero" else difference >= 0
+    return np.where(positive, difference, below) + cases["zero_point"]
+
+
+def _pad(a: FormArithmetic, cases: Cases) -> Integers:
+    real, scale = _real(a, cases["value"]), _real(a, cases["scale"])
+    fill = _quantized(a, real, scale, cases["zero_point"])
+    inside = cases["x"] - cases["input_zero_point"] + cases["zero_point"]
+    return np.where(cases["inside"] & 1, inside, fill * (a.padding == "zero_point"))
+
+
+_VALUES: dict[str, Callable[[FormArithmetic, Cases], Integers]] = {
+    "convolution": _sum,
+    "inner_product": _sum,
+    "add_symmetric": _add_symmetric,
+    "add_asymmetric": _add_asymmetric,
+    "avg_pool": _avg_pool,
+    "leaky_relu": _slope,
+    "prelu": _slope,
+    "pad": _pad,
+}
+"""What is saturated, by unit."""
+
+SUMS, SLOPES = ("convolution", "inner_product"), ("leaky_relu", "prelu")
+ADDS, FLOATS = ("add_symmetric", "add_asymmetric"), ("add_asymmetric", "avg_pool", "pad")
+PADDED, SHIFTS = ("convolution", "avg_pool", "pad"), (*SUMS, *SLOPES)
+SOURCES = (*SLOPES, "add_asymmetric", "pad")
+TARGETS = (*SUMS, *SOURCES)
+
+_OWN: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
+    "codes_signed": ("Codes of uint8 are read as int8.", "codes", "signed", ()),
+    "result_wraps": ("The result is cut to 8 bits, not saturated.", "end", "wraps", ()),
+    "relu": ("Negative results become 0.", "end", "relu", ()),
+    "zero_point_missing": ("Z_y is not added.", "zero_point", "missing", TARGETS),
+    "zero_point_subtracted": ("Z_y is subtracted.", "zero_point", "subtracted", TARGETS),
+    "input_zero_point_missing": ("Z_x is taken for 0.", "input_zero_point", "zero", SOURCES),
+    "padding_zero": ("What pads is code 0.", "padding", "zero", PADDED),
+    "bias_missing": ("There is no bias.", "bias", "missing", SUMS),
+    "weights_unsigned": ("Weights are read without a sign.", "weights", "unsigned", SUMS),
+    "sum_16_wraps": ("The sum is an int16, and wraps.", "sum", "wraps_16", (*SUMS, *ADDS[:1])),
+    "multipliers_swapped": ("The multipliers are swapped.", "multipliers", "swapped", ADDS[:1]),
+    "products_shifted": ("Products are shifted, then added.", "shift", "each", ADDS[:1]),
+    "multiplier_shifted": ("M is shifted, as `M >> rshift` reads.", "shift", "multiplier", SHIFTS),
+    "condition_zero": (
+        "q_x >= 0 decides, as printed, not q_x >= Z_x.",
+        "condition",
+        "zero",
+        SLOPES,
+    ),
+    "float64": ("The arithmetic is that of float64.", "precision", "float64", FLOATS[:2]),
+    "quotient_rounded": (
+        "real / S_y is rounded before Z_y is added.",
+        "quotient",
+        "rounded",
+        ADDS[1:],
+    ),
+    "offset_added": ("Offset is added: the sign that is printed.", "offset", "added", FLOATS[1:2]),
+}
+"""Sentence, the choice that is another, what it is, and the units that have it: all without any."""
+
+
+def mistakes(unit: str) -> tuple[Mistake, ...]:
+    """Return the mistakes that one can make in a form, in the order in which they are named."""
+    reference = "half_away" if unit in FLOATS else "half_up"
+    own = (
+        Mistake(name, text, {field: value})
+        for name, (text, field, value, units) in _OWN.items()
+        if not units or unit in units
+    )
+    roundings = (
+        Mistake(
+            f"rounding_{mode}", f"The rounding is {mode.replace('_', ' ')}.", {"rounding": mode}
+        )
+        for mode in ROUNDINGS
+        if mode != reference
+    )
+    return (*own, *roundings)
+
+
+def results_with(unit: str, cases: Cases, made_: tuple[Mistake, ...] = ()) -> Integers:
+    """Return the results of a form with mistakes; without, the reference's."""
+    return compute(unit, made(FormArithmetic(), made_), cases)
+
+
+def _features(cases: Cases, meant: Mask) -> Features:
+    table: dict[str, Any] = {"codes of uint8": cases["uint8"] == 1}
+    for name, values in cases.items():
+        if values.ndim == 1 and name != "uint8":
+            table |= bounds(f"{name.replace('_', ' ')}", values, meant)
+    return table
+
+
+def _sizes(cases: Cases) -> Integers:
+    found = [bits(values).reshape(len(values), -1).sum(axis=1) for values in cases.values()]
+    return np.sum(found, axis=0)
+
+
+def _shown(cases: Cases, index: int, place: int) -> Mapping[str, Any]:
+    return {
+        name: f"{scales(values[index : index + 1]).item():.9g}"
+        if TEXTS[name][2].startswith("float32")
+        else values[index].tolist()
+        for name, values in cases.items()
+    }
+
+
+def _steps(unit: str, cases: Cases, index: int, place: int) -> Steps:
+    case = {name: values[index : index + 1] for name, values in cases.items()}
+    whole = _VALUES[unit](FormArithmetic(), {"zero_point": 0 * case["uint8"], **case})
+    result = int(results_with(unit, case)[0])
+    return [("rounded, with its zero point", int(whole[0])), (f"saturate({int(whole[0])})", result)]
+
+
+SUBJECTS: dict[str, Subject] = {
+    unit: Subject(
+        name=unit,
+        mistakes=mistakes(unit),
+        compute=partial(results_with, unit),
+        features=_features,
+        sizes=_sizes,
+        shown=_shown,
+        steps=partial(_steps, unit),
+    )
+    for unit in COLUMNS
+}
+"""The forms by unit."""
