@@ -219,17 +219,7 @@ def import_program(
         raise InputError(f"{source}: --spec tpu-mlir takes {', '.join(SUFFIXES)} files")
     if not source.is_file():
         raise InputError(f"{source}: no such file")
-    return make_program(openvino_ir.read(source), samples, method, asymmetric=asymmetric)
-
-
-def make_program(
-    network: Network,
-    samples: Mapping[str, NDArray[Any]],
-    method: Method = "kl",
-    *,
-    asymmetric: bool = False,
-) -> ImportedProgram:
-    """Return a network of a front end as one of forms; arguments as `import_program`."""
+    network = openvino_ir.read(source)
     wanted = {name: network.shapes[name] for name in network.inputs}
     given = {name: array.shape[1:] for name, array in samples.items()}
     if wanted != given:
@@ -332,7 +322,7 @@ class _Maker:
     def form(self, name: str, layer: Layer, options: Mapping[str, Any]) -> None:
         """Add a form, whose result was added as a value before."""
         operands = tuple(self.numbers[each] for each in self.network.computed(layer))
-        coded = {} if name in ("max_pool", "concat", "arrange") else {"code": self.values[-1].code}
+        coded = {} if name in ("max_pool", "arrange") else {"code": self.values[-1].code}
         self.forms.append(Form(name, operands, {**options, **coded}))
 
     def result(self, layer: Layer) -> Value:
@@ -446,7 +436,11 @@ def _concat(maker: _Maker, layer: Layer) -> None:
     y = maker.result(layer)
     axis = layer.attributes["axis"]
     axis = TO_NHWC.index(axis) if len(y.shape) == 4 else axis
-    maker.form("concat", layer, {"axis": axis})
+    parts, start = [], 0
+    for shape in (maker.of(name).shape for name in layer.inputs):
+        parts.append(start + _order(shape))
+        start += prod(shape)
+    maker.form("arrange", layer, {"order": np.concatenate(parts, axis)})
 
 
 def _slopes(maker: _Maker, layer: Layer) -> None:

@@ -246,40 +246,25 @@ class TpuMlirNetwork:
 
         return self._add("MaxPool", (x,), build, None)
 
-    def concat(self, *tensors: int, axis: int) -> int:
-        """Add codes that stand side by side along an axis: MOVE. Their types are the same."""
+    def arrange(self, *tensors: int, order: NDArray[np.int64]) -> int:
+        """Add codes in another order, which may join tensors of one type: MOVE.
+
+        ``order`` has the result's shape, and for each element its place among those of all tensors,
+        one after the other.
+        """
 
         def build(steps: StepList, codes: Codes, *operands: Operand) -> Shape:
             if len(set(codes)) > 1:
                 raise InputError(f"{', '.join(codes[:-1])} do not join; use one type")
-            starts = np.cumsum([0, *(prod(shape) for _, shape in operands)]).tolist()
-            parts = [
-                start + np.arange(prod(shape)).reshape(shape)
-                for start, (_, shape) in zip(starts, operands, strict=False)
-            ]
-            places = np.concatenate(parts, axis)
-            target = steps.temporary(places.size)
-            inside = [
-                copy
-                for start, (tensor, shape) in zip(starts, operands, strict=False)
-                for copy in copies(_of(places, start, prod(shape)), tensor, shape, 1)
-            ]
-            steps.steps.append(Movement(target=target, copies=tuple(inside)))
-            return places.shape
-
-        return self._add("Concat", tensors, build, None)
-
-    def arrange(self, x: int, order: NDArray[np.int64]) -> int:
-        """Add codes in another order: element i is ``order.flat[i]`` of x, in ``order``'s shape:
-        MOVE."""
-
-        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
-            target = steps.temporary(order.size)
-            inside = copies(order, *source, 1)
-            steps.steps.append(Movement(target=target, copies=tuple(inside)))
+            target, start, found = steps.temporary(order.size), 0, list[Copy]()
+            for tensor, shape in operands:
+                inside = (order >= start) & (order < start + prod(shape))
+                found += copies(np.where(inside, order - start, -1), tensor, shape, 1)
+                start += prod(shape)
+            steps.steps.append(Movement(target=target, copies=tuple(found)))
             return order.shape
 
-        return self._add("Permute", (x,), build, None)
+        return self._add("Arrange", tensors, build, None)
 
     def _tensor(self, shape: Shape, code: Code) -> int:
         self._shapes.append(shape)
@@ -310,12 +295,6 @@ class TpuMlirNetwork:
 def _common(a: Operand, b: Operand) -> Shape:
     """Return the shape that two operands broadcast to."""
     return broadcast(*(np.broadcast_to(False, shape) for _, shape in (a, b)))[0].shape
-
-
-def _of(places: NDArray[np.int64], start: int, count: int) -> NDArray[np.int64]:
-    """Return the places in one tensor of several, -1 where they are others'."""
-    inside = (places >= start) & (places < start + count)
-    return np.where(inside, places - start, -1)
 
 
 def _prelu(

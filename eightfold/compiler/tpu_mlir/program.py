@@ -84,8 +84,7 @@ GOLDEN: Mapping[str, Callable[..., NDArray[Any]]] = {
     "leaky_relu": elementwise.leaky_relu,
     "prelu": _prelu,
     "pad": elementwise.pad,
-    "concat": lambda *tensors, axis: np.concatenate(tensors, axis),
-    "arrange": lambda x, order: x.reshape(-1)[order],
+    "arrange": lambda *tensors, order: np.concatenate([x.reshape(-1) for x in tensors])[order],
 }
 """What a form computes, of NHWC."""
 
