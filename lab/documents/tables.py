@@ -134,11 +134,24 @@ SIZES: tuple[tuple[str, Callable[[AcceleratorConfig], str]], ...] = (
     ("vector lanes (`vector_lanes`)", lambda config: number(config.vector_lanes)),
     ("tables of 256 entries (`tables`)", lambda config: number(config.tables)),
     ("command words per queue (`command_queue`)", lambda config: number(config.command_queue)),
+    (
+        "requantizers of all lanes (`requantizers`)",
+        lambda config: number(config.requantizers or max(config.lanes, config.vector_lanes)),
+    ),
+    ("GATHER (`gather`)", lambda config: _yes(config.gather)),
+    ("row functions (`rows`)", lambda config: _yes(config.rows)),
+    ("performance counters (`counters`)", lambda config: _yes(config.counters)),
+    ("watchdog (`watchdog`)", lambda config: _yes(config.watchdog)),
+    ("offsets of 32 bits (`wide_strides`)", lambda config: _yes(config.wide_strides)),
 )
 """What a row is called, the configuration's field in brackets, and its cell."""
 
 STYLES = {"infer": "DSP blocks", "rows": "carry chains"}
 """What makes the products of each multiplier style."""
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 def preset_table() -> str:

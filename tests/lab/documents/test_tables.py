@@ -22,7 +22,7 @@ def test_every_field_has_a_row_and_every_preset_a_column() -> None:
 def test_cells_follow_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PRESETS, "base", AcceleratorConfig(lanes=12, width=10, scratchpad=4096))
     lines = tables.preset_table().splitlines()[2:]
-    cells = {line.split(" | ")[0]: line.strip(" |").split(" | ")[3] for line in lines}
+    cells = {line.split(" | ")[0]: line.strip(" |").split(" | ")[4] for line in lines}
     assert cells["| lanes (`lanes`)"] == "12"
     assert cells["| MACs per cycle"] == "120"
     assert cells["| scratchpad (`scratchpad`)"] == "4 KiB"
