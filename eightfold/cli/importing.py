@@ -99,7 +99,7 @@ def _tpu_mlir(request: Request) -> int:
 
     if not request.samples:
         raise InputError("--spec tpu-mlir: thresholds come from data; give --samples IN.npz")
-    wanted = request.calibration or "kl"
+    wanted = request.calibration or "max"
     method: Method = next(each for each in METHODS if each == wanted)
     try:
         with terminal_progress(f"importing {request.source.name}"):
@@ -167,7 +167,7 @@ SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite, "tpu-mlir": 
 @click.option(
     "--calibration",
     type=click.Choice(["max", "percentile", "kl"]),
-    help="How a threshold comes from the samples' values, of --spec tpu-mlir; without it kl.",
+    help="How a threshold comes from the samples' values, of --spec tpu-mlir; without it max.",
 )
 @click.option(
     "--asymmetric", is_flag=True, help="Zero points, of --spec tpu-mlir; without it thresholds."

@@ -190,7 +190,7 @@ class ImportedProgram:
 def import_program(
     source: Path,
     samples: Mapping[str, NDArray[Any]],
-    method: Method = "kl",
+    method: Method = "max",
     *,
     asymmetric: bool = False,
 ) -> ImportedProgram:
