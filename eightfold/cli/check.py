@@ -63,7 +63,7 @@ def check(
     golden or without, 1 if it does not.
     """
     with terminal_progress(f"checking {model.name}") as progress:
-        content, notes = taken(model)
+        content, notes = taken(model, fallback=True)
         found = replace(assess(content, configs, reference, on_progress=progress), model=str(model))
     data = found.as_json()
     if as_json:

@@ -33,6 +33,7 @@ class Request:
     json_file: Path | None
     calibration: str | None
     asymmetric: bool
+    fallback: bool
 
 
 def _tflite(request: Request) -> int:
@@ -44,7 +45,7 @@ def _tflite(request: Request) -> int:
 
     try:
         with terminal_progress(f"importing {request.source.name}"):
-            imported = import_model(request.source, request.samples)
+            imported = import_model(request.source, request.samples, fallback=request.fallback)
             comparison = imported.compared(request.count)
     except Refused as refused:
         return _refuse(request, refused.faults)
@@ -53,18 +54,18 @@ def _tflite(request: Request) -> int:
         text = json.dumps({"model": str(request.output), **comparison.as_json()}, indent=1) + "\n"
         write_file(request.json_file, text)
     _print(comparison, f"{request.output} beside {comparison.runtime} ({FORM})")
-    click.echo(f"{request.output}: {comparison.verdict()}")
+    click.echo("\n".join([*imported.notes, f"{request.output}: {comparison.verdict()}"]))
     return 0 if comparison.explained else 1
 
 
-def taken(model: Path) -> tuple[bytes | Path, list[str]]:
+def taken(model: Path, *, fallback: bool) -> tuple[bytes | Path, list[str]]:
     """Return a model that commands read, and notes: a network of another tool is imported first."""
     if model.suffix not in (".xml", ".onnx"):
         return model, []
     from eightfold.importer import import_model
 
-    imported = import_model(model)
-    return imported.model, [f"imported: {imported.compared().verdict()}"]
+    imported = import_model(model, fallback=fallback)
+    return imported.model, [*imported.notes, f"imported: {imported.compared().verdict()}"]
 
 
 def _print(comparison: "Comparison", title: str) -> None:
@@ -172,6 +173,12 @@ SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite, "tpu-mlir": 
 @click.option(
     "--asymmetric", is_flag=True, help="Zero points, of --spec tpu-mlir; without it thresholds."
 )
+@click.option(
+    "--fallback",
+    type=click.Choice(["golden"]),
+    help="Keep functions of one element that have no int8 form, as tables that the source's "
+    "runtime fills.",
+)
 def import_command(
     source: Path,
     output: Path,
@@ -181,21 +188,23 @@ def import_command(
     samples: Path | None,
     calibration: str | None,
     asymmetric: bool,
+    fallback: str | None,
 ) -> None:
     """Make of a quantized MODEL of another tool an int8 network that the accelerator runs.
 
     MODEL.xml is an OpenVINO IR with FakeQuantize, as NNCF writes it, MODEL.onnx one with
     QuantizeLinear and DequantizeLinear, as onnxruntime's static quantization writes it. What has no
-    exact int8 form is refused, all of it, layer by layer. Every int8 tensor is compared with the
-    source's own runtime; exit status 1 if a difference has no cause, or is beyond its bound.
+    exact int8 form is refused, all of it, layer by layer, or kept with --fallback golden. Every
+    int8 tensor is compared with the source's own runtime; exit status 1 if a difference has no
+    cause, or is beyond its bound.
 
     With --spec tpu-mlir MODEL is a float network, .tflite, .onnx or .xml, and the result TPU-MLIR's
     int8, an .npz that eightfold run takes; docs/other-specs.md shows it.
     """
     if spec != "tpu-mlir" and (calibration or asymmetric):
         raise InputError("--calibration and --asymmetric are of --spec tpu-mlir; leave them out")
-    if spec == "tpu-mlir" and json_file:
-        raise InputError("--json is of --spec tflite; leave it out")
+    if spec == "tpu-mlir" and (json_file or fallback):
+        raise InputError("--json and --fallback are of --spec tflite; leave them out")
     request = Request(
         source=source,
         output=output,
@@ -204,6 +213,7 @@ def import_command(
         json_file=json_file,
         calibration=calibration,
         asymmetric=asymmetric,
+        fallback=fallback is not None,
     )
     raise SystemExit(SPECS[spec](request))
 

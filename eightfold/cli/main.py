@@ -183,7 +183,7 @@ def run(
         raise SystemExit(_run_program(model, inputs, backend, config, seed, output))
     if html_file:
         require_page()  # better before the simulation than after
-    content, notes = taken(model)
+    content, notes = taken(model, fallback=fallback is not None)
     with (
         terminal_progress(f"running {model.name} on {backend}") as progress,
         Session(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from eightfold.common.errors import InputError
 from eightfold.importer import onnx_qdq, openvino_ir
 from eightfold.importer.compare import FORM, Comparison, compare, drawn
+from eightfold.importer.layers import keep
 from eightfold.importer.lower import Lowering
 from eightfold.importer.network import Network, Refused, refusals
 from eightfold.importer.ranges import absorb, assign
@@ -37,6 +38,12 @@ class Imported:
     lowering: Lowering
     samples: Mapping[str, NDArray] | None
 
+    @property
+    def notes(self) -> list[str]:
+        """A line about the layers that `import_model` has kept, if there are any."""
+        kept = ", ".join(each.name for each in self.network.layers if each.kind == "table")
+        return [f"kept by --fallback golden, as tables of codes: {kept}"] if kept else []
+
     def compared(self, count: int = 8) -> Comparison:
         """Return how every tensor compares with the source's runtime over the samples.
 
@@ -47,7 +54,9 @@ class Imported:
         return compare(self.model, self.lowering, samples)
 
 
-def import_model(source: Path, samples: Mapping[str, NDArray] | None = None) -> Imported:
+def import_model(
+    source: Path, samples: Mapping[str, NDArray] | None = None, *, fallback: bool = False
+) -> Imported:
     """Return a quantized network as a ``.tflite`` file that keeps to the spec.
 
     Parameters
@@ -58,6 +67,9 @@ def import_model(source: Path, samples: Mapping[str, NDArray] | None = None) -> 
         Arrays by input, with a further first axis of samples: values that the source does not
         quantize get the range that they have over these. Without samples they get the least and
         the greatest value that they can have.
+    fallback
+        Whether layers of `layers.FUNCTIONS` that have no exact int8 form are kept: a table has for
+        each code the nearest one of what the source's runtime computes.
 
     Raises
     ------
@@ -77,9 +89,15 @@ def import_model(source: Path, samples: Mapping[str, NDArray] | None = None) -> 
         if any(name not in samples or samples[name].shape[1:] != shapes[name] for name in shapes):
             raise InputError(f"{source}: samples need arrays (n, *shape) of these: {shapes}")
         samples = {name: samples[name].astype(np.float32) for name in shapes}
+    if fallback:
+        keep(network)
     absorb(network)
     lowering = Lowering(network, assign(network, samples))
     model = lowering.lower()
+    if fallback and refusals(network.layers):
+        keep(network)
+        lowering = Lowering(network, lowering.ranges)
+        model = lowering.lower()
     if faults := refusals(network.layers):
         raise Refused(str(source), faults)
     return Imported(source, model, network, lowering, samples)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from eightfold.importer.lower import Lowering, Step, bias_codes, weights_of
 from eightfold.importer.network import Codes, Network
-from eightfold.importer.ranges import MOVES
+from eightfold.importer.ranges import MOVES, tabled
 from eightfold.model import Graph
 from eightfold.operators import load_int8, run_graph, run_operator
 
@@ -208,6 +208,8 @@ class _Comparer:
             if not moves:
                 read = np.max(self.residuals[step.tensor], axis=0)
                 read /= [self.codes[operand].scale for operand in step.operands]
+                if step.layer.kind == "table":  # a step between two codes may be anywhere
+                    read = np.ceil(read)
                 merged = step.layer.kind == "requantize"
                 word = "a merged range" if merged else "an operand between codes"
                 causes = {**causes, word: float(np.dot(gains, read))}
@@ -294,6 +296,9 @@ def _causes(graph: Graph, low: Lowering, step: Step) -> tuple[list[float], dict[
     elif kind == "softmax":
         sizes["the kernel"] = 0.25
         gains = [gains[0] * 0.5]
+    elif kind == "table":
+        entries = result.of(tabled(low.network, layer, operands[0])).astype(np.int64)
+        gains, sizes = [float(np.abs(np.diff(entries)).max())], {"a tie": TIE}
     elif kind in MOVES:
         sizes = {"a tie": TIE}
     return gains, {name: size for name, size in sizes.items() if size}

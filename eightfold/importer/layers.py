@@ -30,6 +30,18 @@ def take(network: Network, layer: Layer, given: Attributes) -> None:
     layer.kind, layer.attributes = kind, found
 
 
+def keep(network: Network) -> None:
+    """Make tables of refused layers that compute each element from one: kind ``table``.
+
+    What such a layer is called in the source stands in its attribute ``operator``.
+    """
+    for layer in network.layers:
+        computed = network.computed(layer)
+        if layer.refusal and layer.kind in FUNCTIONS and len(computed) == 1:
+            layer.attributes["operator"] = layer.kind
+            layer.kind, layer.inputs, layer.refusal = "table", computed, None
+
+
 def numbers(network: Network, name: str) -> list[Any]:
     """Return the numbers of a constant operand, such as axes."""
     if name not in network.constants:
@@ -160,3 +172,12 @@ OPERATORS: Mapping[str, tuple[str, Callable[[Network, Layer, Attributes], Taken]
     "Pad": ("pad", _pad),
 }
 """Operators that have an int8 form: the kind of layer, and who finds its attributes."""
+
+FUNCTIONS = frozenset(
+    "Abs Ceil Ceiling Div Divide Elu Erf Exp Floor Gelu HSigmoid HSwish HardSigmoid HardSwish "  # noqa: SIM905 (rows)
+    "LeakyRelu Max Maximum Min Minimum Mish Neg Negative PRelu Round Selu Sign SoftPlus "
+    "Softplus Sqrt Swish FakeQuantize DequantizeLinear relu clamp add sub mul".split()
+)
+"""Operators of which each element is a function of one, if their other operands are constants, that
+rises, or falls, or turns once; and kinds, where TFLite lacks the clamp, or a constant has no codes.
+"""

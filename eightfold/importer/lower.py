@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from eightfold.golden.quantization import FUSED_ACTIVATIONS, RELU_LIMITS
 from eightfold.importer.network import Codes, Constant, Layer, Network, Refusal
-from eightfold.importer.ranges import Ranges
+from eightfold.importer.ranges import Ranges, tabled
 from eightfold.model.builder import ModelBuilder
 
 TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
@@ -95,6 +96,8 @@ class Lowering:
         last = len(self._names)
         made = self._names[first:] or ["RESHAPE"]  # of another shape, without an operator
         name = next((name for name in made[::-1] if name not in _MOVES), made[-1])
+        if layer.kind == "table":
+            name = f"table of {layer.attributes['operator']}"
         self.steps.append(Step(layer, layer.output, tuple(operands), first, last, name))
 
     def _shape(self, name: str) -> tuple[int, ...]:
@@ -383,6 +386,37 @@ def _unary(operator: str, low: Lowering, layer: Layer) -> Place:
     return low.emit(operator, [low.place(layer.inputs[0]).tensor], low._new(layer.output))
 
 
+def _table(low: Lowering, layer: Layer) -> Place:
+    """Write a table of codes that is looked up with bytes; of channels in front, one for each.
+
+    A byte of int8 as uint8 is where its entry lies, that of code 0 first.
+    """
+    name = layer.inputs[0]
+    wanted, place = low.ranges.codes[layer.output], low.place(name)
+    entries = np.roll(wanted.of(tabled(low.network, layer, low.codes(name))), 128, axis=1)
+    channel = 3 if len(place.shape) == 4 else 1
+    order = [channel, *(axis for axis in range(len(place.shape)) if axis != channel)]
+    by_channel, source = len(entries) > 1, low.ranges.tensor_of[name]
+    if by_channel:
+        place = low.transposed(place, source, order, f"/by channel for {layer.output}")
+        flat = len(entries), math.prod(place.shape[1:])
+        place = low.reshaped(place, source, flat, f"/rows for {layer.output}")
+    for before, after in pairwise(("INT8", "UINT8", "INT32")):
+        index = Place(low.builder.tensor(place.shape, dtype=np.dtype(after.lower())), place.shape)
+        options = {"in_data_type": before, "out_data_type": after}
+        place = low.emit("CAST", [place.tensor], index, options)
+    table = entries if by_channel else entries[0]
+    constant = low.builder.constant(table, **_quantization(wanted), name=f"{layer.output}/table")
+    result = low._new(layer.output, place.shape, "/rows" if by_channel else "")
+    options = dict.fromkeys(("axis", "batch_dims"), int(by_channel))
+    low.emit("GATHER", [constant, place.tensor], result, options)
+    if not by_channel:
+        return result
+    shape = [low._shape(layer.output)[axis] for axis in order]
+    result = low.reshaped(result, layer.output, shape, "/by channel")
+    return low.transposed(result, layer.output, np.argsort(order).tolist())
+
+
 def _softmax(low: Lowering, layer: Layer) -> Place:
     rank, axis = low.rank(layer.inputs[0]), layer.attributes["axis"]
     if (TO_NHWC.index(axis) if rank == 4 else axis) != rank - 1:
@@ -455,5 +489,6 @@ _LOWERED: dict[str, Callable[[Lowering, Layer], Place]] = {
     "transpose": _transpose,
     "pad": _pad,
     "requantize": partial(_unary, "QUANTIZE"),
+    "table": _table,
 }
 """How each kind of layer is written, but for ``quantize``, which has become codes."""

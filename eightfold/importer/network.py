@@ -64,8 +64,9 @@ class Layer:
     refusal: str | None = None
 
 
-Evaluate = Callable[[Mapping[str, NDArray[Any]], Sequence[str]], dict[str, NDArray[np.float32]]]
-"""Returns values by name from the arrays of the inputs: the source's own runtime, in float."""
+Evaluate = Callable[[Mapping[str, NDArray[Any]], Sequence[str]], dict[str, NDArray[Any]]]
+"""Returns values by name from the arrays of others, such as the inputs, from which all paths to
+them come: the source's own runtime, in float."""
 
 
 @dataclass(eq=False)
@@ -145,4 +146,7 @@ def codes_between(low: float, high: float, origin: str) -> Codes:
 def refusals(layers: Sequence[Layer]) -> list[str]:
     """Return a line for each layer that has no int8 form."""
     refused = [layer for layer in layers if layer.refusal]
-    return [f"{layer.name} ({layer.kind}): {layer.refusal}" for layer in refused]
+    return [
+        f"{layer.name} ({layer.attributes.get('operator', layer.kind)}): {layer.refusal}"
+        for layer in refused
+    ]

@@ -32,6 +32,7 @@ def read(path: Path) -> Network:
     """
     import onnx
     import onnx.reference
+    import onnx.utils
     import onnxruntime
 
     try:
@@ -54,7 +55,7 @@ class _Reader:
         self.onnx = onnx
         self.runtime = runtime
         self.model = model
-        self.sessions: dict[tuple[str, ...], Any] = {}
+        self.sessions: dict[tuple[tuple[str, ...], ...], Any] = {}
         self.quantized: dict[str, tuple[str, Codes | str]] = {}
         graph = model.graph
         infos = [*graph.input, *graph.value_info, *graph.output]
@@ -124,22 +125,15 @@ class _Reader:
     def _evaluate(
         self, inputs: Mapping[str, NDArray[Any]], names: Sequence[str]
     ) -> dict[str, NDArray[np.float32]]:
-        if (session := self.sessions.get(tuple(names))) is None:
-            shown = self.onnx.ModelProto()
-            shown.CopyFrom(self.model)
-            del shown.graph.output[:]
-            kind = self.onnx.TensorProto.FLOAT
-            for name in (name for name in names if name not in self.network.inputs):
-                info = self.onnx.helper.make_tensor_value_info(
-                    name, kind, self.network.shapes[name]
-                )
-                shown.graph.output.append(info)
+        if (session := self.sessions.get((tuple(inputs), tuple(names)))) is None:
+            results = [name for name in names if name not in inputs]
+            shown = self.onnx.utils.Extractor(self.model).extract_model([*inputs], results)
             options = self.runtime.SessionOptions()
             options.graph_optimization_level = self.runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.intra_op_num_threads = 1
             data = shown.SerializeToString()
             session = self.runtime.InferenceSession(data, options, ["CPUExecutionProvider"])
-            self.sessions[tuple(names)] = session
+            self.sessions[tuple(inputs), tuple(names)] = session
         found = session.run(None, dict(inputs))
         outputs = [output.name for output in session.get_outputs()]
         return {**inputs, **dict(zip(outputs, found, strict=True))}

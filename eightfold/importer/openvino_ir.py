@@ -3,7 +3,7 @@
 The file is read, its shapes are inferred, constants are folded and values computed by the package.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ class _Reader:
         name = model.get_friendly_name()
         self.network = Network(name, "OpenVINO", [], [], {}, {}, [], self._evaluate)
         self.ports: dict[str, Any] = {}
-        self.compiled: dict[tuple[str, ...], Any] = {}
+        self.compiled: dict[tuple[tuple[str, ...], ...], Any] = {}
 
     def read(self) -> Network:
         for node in self.model.get_ordered_ops():
@@ -125,13 +125,29 @@ class _Reader:
     def _evaluate(
         self, inputs: Mapping[str, NDArray[Any]], names: Sequence[str]
     ) -> dict[str, NDArray[np.float32]]:
-        if (compiled := self.compiled.get(tuple(names))) is None:
-            results = [self.openvino.opset13.result(self.ports[name]) for name in names]
-            shown = self.openvino.Model(results, self.model.get_parameters(), "values")
-            compiled = self.core.compile_model(shown, "CPU", REFERENCE)
-            self.compiled[tuple(names)] = compiled
-        values = compiled([inputs[_value(port)] for port in self.model.inputs])
+        if (compiled := self.compiled.get((tuple(inputs), tuple(names)))) is None:
+            compiled = self.compiled[tuple(inputs), tuple(names)] = self._compile(inputs, names)
+        values = compiled([*inputs.values()])
         return {name: np.array(values[number]) for number, name in enumerate(names)}
+
+    def _compile(self, given: Iterable[str], names: Sequence[str]) -> Any:
+        """Return the part of the model from some values to others; the model stays as it is."""
+        operations = self.openvino.opset13
+        parameters, cut = [], []
+        for port in (self.ports[name] for name in given):
+            if port.get_node().get_type_name() == "Parameter":
+                parameters.append(port.get_node())
+                continue
+            parameters.append(operations.parameter(port.get_shape(), port.get_element_type()))
+            for reader in port.get_target_inputs():
+                reader.replace_source_output(parameters[-1].output(0))
+                cut.append((reader, port))
+        results = [operations.result(self.ports[name]) for name in names]
+        shown = self.openvino.Model(results, parameters, "values")
+        compiled = self.core.compile_model(shown, "CPU", REFERENCE)
+        for reader, port in cut:
+            reader.replace_source_output(port)
+        return compiled
 
 
 def _value(port: Any) -> str:
@@ -184,6 +200,7 @@ def _fake_quantize(network: Network, layer: Layer, levels: int) -> None:
     if any(limit is None for limit in limits):
         raise Refusal("its ranges are computed")
     low, high, to_low, to_high = (limit.values for limit in limits if limit is not None)
+    layer.attributes = {"ends": (float(to_low.min()), float(to_high.max()))}
     if levels != 256:
         raise Refusal(f"an int8 activation has 256 levels, not {levels}")
     try:

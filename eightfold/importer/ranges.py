@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.golden.quantization import Quantization
-from eightfold.importer.network import Codes, Layer, Network, codes_between
+from eightfold.importer.network import Codes, Layer, Network, Refusal, codes_between
 
 MOVES = frozenset({"reshape", "transpose", "concat", "max_pool", "avg_pool", "pad"})
 """Kinds whose operands and result must have the same codes."""
@@ -129,6 +129,9 @@ def _stated(network: Network) -> Ranges:
             layer.inputs.remove(name)
         if fixed := _FIXED.get(layer.kind):
             codes[layer.output] = fixed
+        if layer.kind == "table" and "ends" in layer.attributes:
+            low, high = layer.attributes["ends"]
+            codes[layer.output] = codes_between(low, high, "stated")
         if layer.kind != "quantize" or layer.refusal:
             kept.append(layer)
             continue
@@ -160,7 +163,11 @@ def _placed(
     elif tensor not in codes and tensor in seen:
         codes[tensor] = seen[tensor]
     elif tensor not in codes and known and not layer.refusal:
-        codes[tensor] = codes_between(*_bounds(network, ranges, layer), "bounds")
+        try:
+            codes[tensor] = codes_between(*_bounds(network, ranges, layer), "bounds")
+        except Refusal as refusal:
+            layer.refusal = str(refusal)
+            codes[tensor] = codes_between(-1, 1, "bounds")
     elif tensor not in codes:  # any codes will do to see what else is refused
         layer.refusal = layer.refusal or "there is no range for it, nor for what it reads"
         codes[tensor] = codes_between(-1, 1, "bounds")
@@ -210,9 +217,41 @@ def _extremes(network: Network, ranges: Ranges, samples: Mapping[str, NDArray]) 
     return {name: codes_between(min(ends[name]), max(ends[name]), "samples") for name in missing}
 
 
+def tabled(network: Network, layer: Layer, codes: Codes) -> NDArray[np.float64]:
+    """Return what the source's runtime makes of each code: a row of 256 for each channel, or one.
+
+    Channels are axis 1.
+
+    Raises
+    ------
+    Refusal
+        If a result is no number, or elements differ otherwise than by channel.
+    """
+    if "rows" in layer.attributes:
+        return layer.attributes["rows"]
+    (source,) = network.computed(layer)
+    columns = []
+    for value in codes.real(np.arange(-128, 128).astype(np.int8)):
+        array = np.full(network.shapes[source], value, np.float32)
+        result = network.evaluate({source: array}, [layer.output])[layer.output]
+        if result.shape != array.shape or not np.all(np.isfinite(result)):
+            raise Refusal(f"of {value:g}, a code of what it reads, it makes no number, or several")
+        slices = np.moveaxis(result.reshape(*result.shape, 1), min(1, result.ndim), 0)
+        slices = slices.reshape(len(slices), -1)
+        if np.any(slices != slices[:, :1]):
+            raise Refusal("its constants differ along other axes than that of channels, 1")
+        columns.append(slices[:, 0].astype(np.float64))
+    rows = np.stack(columns, axis=1)
+    layer.attributes["rows"] = rows = rows[:1] if np.all(rows == rows[:1]) else rows
+    return rows
+
+
 def _bounds(network: Network, ranges: Ranges, layer: Layer) -> tuple[float, float]:
     """Return the least and the greatest value that a layer can compute from its operands' codes."""
     ends = []
+    if layer.kind == "table":
+        values = tabled(network, layer, ranges.codes[ranges.tensor_of[layer.inputs[0]]])
+        return float(values.min()), float(values.max())
     for name in layer.inputs[:1] if layer.kind in ("conv", "matmul") else layer.inputs:
         if name in network.constants:
             values = network.constants[name].values

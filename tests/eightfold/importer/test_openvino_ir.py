@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eightfold.cli.main import commands
 from eightfold.common.errors import InputError
 from eightfold.importer import Refused, import_model, lower
-from eightfold.operators import check_model, load_int8, run_graph
+from eightfold.operators import check_model, load_int8, run_graph, run_operator
 
 openvino = pytest.importorskip("openvino")
 ops: Any = pytest.importorskip("openvino.opset13")
@@ -300,3 +300,79 @@ def test_all_layers_without_int8_form_are_named(tmp_path: Path) -> None:
     result = CliRunner().invoke(commands, ["import", str(path), "-o", str(tmp_path / "a.tflite")])
     assert result.exit_code == 2
     assert len(result.output.splitlines()) == len(refused.value.faults) == 5
+
+
+def channels(*values: float) -> NDArray[np.float64]:
+    return np.array(values).reshape(1, -1, 1, 1)
+
+
+TABLES: dict[str, tuple[Build, str]] = {
+    "erf": (lambda x: fake(ops.erf(x)), "Erf"),
+    "hswish": (ops.hswish, "HSwish"),
+    "clamp": (lambda x: ops.clamp(x, -0.5, 0.25), "clamp"),
+    "constants": (lambda x: ops.relu(ops.add(x, constant(channels(-1, 0, 0.3)))), "add"),
+    "of a matrix": (lambda x: ops.abs(flattened(x)), "Abs"),
+    "16 levels": (lambda x: fake(x, -1.6, 1.4, levels=16), "FakeQuantize"),
+    "without 0": (lambda x: fake(x, 0.5, 1.0), "FakeQuantize"),
+    "another output": (
+        lambda x: ops.fake_quantize(x, *map(constant, (-1, 1, -3, 2)), 256),
+        "FakeQuantize",
+    ),
+    "by channel": (lambda x: fake(x, channels(0, 0.25, -1), channels(1, 1.2, 1)), "FakeQuantize"),
+    "of a convolution": (
+        lambda x: fake(convolution(np.random.default_rng(0))(x), 1, channels(2, 3, 4, 5, 6)),
+        "FakeQuantize",
+    ),
+}
+"""Functions without an int8 form, and of which operator the table is."""
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_function_is_kept_as_a_table(name: str, tmp_path: Path) -> None:
+    build, operator = TABLES[name]
+    path = saved(tmp_path, (1, 3, 4, 5), build)
+    with pytest.raises(Refused):
+        import_model(path)
+    imported = import_model(path, fallback=True)
+    found = imported.compared(count=5)
+    assert found.explained, found.verdict()
+    assert found.tensors[-1].operator == f"table of {operator}"
+    step, ranges = imported.lowering.steps[-1], imported.lowering.ranges
+    graph, places = load_int8(imported.model), imported.lowering.places
+    assert not [each for each in check_model(graph) if each.severity == "violation"]
+    (read,) = step.operands
+    codes = np.random.default_rng(1).integers(-128, 128, places[read].shape).astype(np.int8)
+    values = {places[read].tensor: codes}
+    for each in graph.operators[step.first : step.last]:
+        values |= zip(each.outputs, run_operator(graph, each, values), strict=True)
+    real = ranges.codes[read].real(codes)
+    real = real.transpose(0, 3, 1, 2) if real.ndim == 4 else real
+    given = {step.layer.inputs[0]: real.astype(np.float32)}
+    wanted = imported.network.evaluate(given, [step.layer.output])[step.layer.output]
+    stored = places[step.tensor].stored(ranges.codes[step.tensor].of(wanted))
+    np.testing.assert_array_equal(values[places[step.tensor].tensor], stored)
+
+
+def test_what_is_kept_is_named_and_where_it_runs(tmp_path: Path) -> None:
+    path = saved(tmp_path, (1, 3, 4, 5), TABLES["16 levels"][0])
+    ran = CliRunner().invoke(commands, ["run", str(path), "--fallback", "golden", "--compare"])
+    assert ran.exit_code == 0, ran.output
+    assert "kept by --fallback golden, as tables of codes: FakeQuantize" in ran.output
+    checked = CliRunner().invoke(commands, ["check", str(path), "--config", "pico"])
+    assert "golden: GATHER 1" in checked.output
+    assert "CAST 2" in checked.output
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (lambda x: ops.softmax(x, 2), "(softmax): it runs along another axis"),
+        (lambda x: ops.sqrt(x), "(Sqrt): of -1.28, a code of what it reads"),
+        (lambda x: ops.maximum(x, constant(np.arange(5))), "differ along other axes"),
+        (lambda x: ops.maximum(x, ops.relu(x)), "(Maximum): this type of layer"),
+    ],
+)
+def test_what_is_no_table_is_refused(build: Build, words: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused) as refused:
+        import_model(saved(tmp_path, (1, 3, 4, 5), build), fallback=True)
+    assert words in str(refused.value)
