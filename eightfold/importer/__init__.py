@@ -17,7 +17,7 @@ from eightfold.importer.compare import FORM, Comparison, compare, drawn
 from eightfold.importer.layers import keep
 from eightfold.importer.lower import Lowering
 from eightfold.importer.network import Network, Refused, refusals
-from eightfold.importer.ranges import absorb, assign
+from eightfold.importer.ranges import absorb, assign, relabel
 
 __all__ = ["FORM", "FRONT_ENDS", "Imported", "Refused", "import_model"]
 
@@ -89,9 +89,10 @@ def import_model(
         if any(name not in samples or samples[name].shape[1:] != shapes[name] for name in shapes):
             raise InputError(f"{source}: samples need arrays (n, *shape) of these: {shapes}")
         samples = {name: samples[name].astype(np.float32) for name in shapes}
+    absorb(network)
+    relabel(network)
     if fallback:
         keep(network)
-    absorb(network)
     lowering = Lowering(network, assign(network, samples))
     model = lowering.lower()
     if fallback and refusals(network.layers):

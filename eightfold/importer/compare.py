@@ -252,7 +252,8 @@ def _causes(graph: Graph, low: Lowering, step: Step) -> tuple[list[float], dict[
     """Return what one code of each operand is worth in the result, and the sizes of causes.
 
     A tie is anything within `TIE` of one: sides differ by rounding, half away from zero or to even.
-    A sum of n products in float32 is off by up to (n + 2) 2^-24 of their magnitudes. A bias in
+    A sum of n products in float32 is off by up to (n + 2) 2^-24 of their magnitudes, one more
+    for a scale that is relabelled. A bias in
     int32 is off by up to half of ``s_in * s_w``. The first of the requantizer's two roundings moves
     a result by up to 1/4. A kernel of its own is held against the exact function for all codes.
     """
@@ -270,7 +271,7 @@ def _causes(graph: Graph, low: Lowering, step: Step) -> tuple[list[float], dict[
         magnitudes = (worth * max(np.abs(operands[0].ends)) + np.abs(bias)).max()
         real = np.float32(operands[0].scale) * scales
         rounded = bias_codes(bias, real) * real.astype(np.float64)
-        sizes["float accumulation"] = (taps + 2) * 2.0**-24 * magnitudes / result.scale
+        sizes["float accumulation"] = (taps + 3) * 2.0**-24 * magnitudes / result.scale
         sizes["an int32 bias"] = float(np.abs(rounded - bias).max()) / result.scale
         gains = [float(worth.max()) * gains[0]]
     elif kind == "mul":

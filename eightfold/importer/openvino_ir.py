@@ -4,6 +4,7 @@ The file is read, its shapes are inferred, constants are folded and values compu
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +207,13 @@ def _fake_quantize(network: Network, layer: Layer, levels: int) -> None:
     try:
         codes = Codes(to_int8(low, high, to_low, to_high, levels), "stated")
     except SpecError as error:
+        limits_of = [each.reshape(-1) for each in np.broadcast_arrays(low, high, to_low, to_high)]
+        if low.size > 1 and low.shape == (1, low.size, 1, 1):
+            with suppress(SpecError):
+                layer.attributes["channels"] = [
+                    Codes(to_int8(a, b, to_a, to_b, levels), "stated")
+                    for a, b, to_a, to_b in zip(*limits_of, strict=True)
+                ]
         hint = "; have NNCF quantize activations with per_channel=False" if low.size > 1 else ""
         raise Refusal(f"{error}{hint}") from None
     layer.kind, layer.inputs, layer.attributes = "quantize", layer.inputs[:1], {"codes": codes}

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.golden.quantization import Quantization
-from eightfold.importer.network import Codes, Layer, Network, Refusal, codes_between
+from eightfold.importer.network import Codes, Constant, Layer, Network, Refusal, codes_between
 
 MOVES = frozenset({"reshape", "transpose", "concat", "max_pool", "avg_pool", "pad"})
 """Kinds whose operands and result must have the same codes."""
@@ -67,6 +67,65 @@ def absorb(network: Network) -> None:
         else:
             kept.append(layer)
     network.layers[:] = kept
+
+
+def relabel(network: Network) -> None:
+    """Give what a convolution computes for depthwise ones alone one range in place of channels'.
+
+    With weights and bias of channel c times s / s_c, and the readers' weights times s_c / s, codes
+    of scale s are those of scale s_c, and the readers' results stay: s is the largest, and all zero
+    points must be the same. `Network.evaluate` then returns such values times s / s_c.
+    """
+    factors: dict[str, NDArray[np.float64]] = {}
+    for layer in network.layers:
+        codes, convs = layer.attributes.get("channels", []), _between(network, layer)
+        low, high = (convs and convs[0].activation) or (-np.inf, np.inf)
+        # A clamp that only the first or the last code shows is what saturation does.
+        fits = all(each.position(np.array(high)) > 126.5 for each in codes)
+        fits = fits and (low == 0 or all(each.position(np.array(low)) < -127.5 for each in codes))
+        if not convs or not fits or len({each.zero_point for each in codes}) != 1:
+            continue
+        maker = convs[0]
+        scale = max(each.scale for each in codes)
+        factor = np.array([scale / each.scale for each in codes])
+        maker.activation = (0.0 if low == 0 else -np.inf, np.inf)
+        maker.bias = None if maker.bias is None else maker.bias * factor
+        for conv in convs:
+            constant = network.constants[conv.inputs[1]]
+            assert constant.scale is not None
+            by = factor if conv is maker else 1 / factor.repeat(len(constant.codes) // len(factor))
+            conv.inputs[1] += f"/relabelled for {layer.output}"
+            scales = constant.scale * by.reshape(-1, 1, 1, 1)
+            network.constants[conv.inputs[1]] = Constant(constant.codes, scales.astype(np.float32))
+        factors[maker.output] = factors[layer.output] = factor.reshape(-1, 1, 1)
+        point = np.array([codes[0].zero_point])
+        whole = Codes(Quantization(np.array([scale], np.float32), point), "relabelled")
+        layer.kind, layer.refusal, layer.inputs = "quantize", None, layer.inputs[:1]
+        layer.attributes = {"codes": whole}
+    evaluate = network.evaluate
+    network.evaluate = lambda inputs, names: {
+        name: values * factors[name] if name in factors else values
+        for name, values in evaluate(inputs, names).items()
+    }
+
+
+def _between(network: Network, layer: Layer) -> list[Layer]:
+    """Return the convolution that makes what a layer reads, and the depthwise ones behind it.
+
+    No layers if others make or read it, or weights are not quantized.
+    """
+    maker = next((each for each in network.layers if [each.output] == layer.inputs[:1]), None)
+    readers = network.readers(layer.output)
+    if not maker or not readers or network.readers(maker.output) != [layer]:
+        return []
+    if {maker.output, layer.output} & {*network.outputs}:
+        return []
+    convs, channels = [maker, *readers], network.shapes[layer.output][1:2]
+    if any(each.kind != "conv" or each.refusal for each in convs):
+        return []
+    depthwise = all((each.attributes["groups"],) == channels for each in readers)
+    quantized = all(network.constants[each.inputs[1]].scale is not None for each in convs)
+    return convs if depthwise and quantized else []
 
 
 def _bias(network: Network, earlier: Layer, layer: Layer) -> NDArray[np.float64] | None:

@@ -77,7 +77,20 @@ def gated(net: FloatNetwork) -> list[str]:
     return [net.add("Sigmoid", net.add("MatMul", a, net.weights(5, 4)))]
 
 
-NETWORKS = {"residual": residual, "gated": gated}
+def mobile(net: FloatNetwork) -> list[str]:
+    """Depthwise convolutions behind others, of which NNCF quantizes each channel by itself."""
+    limits = [net.constant(np.float32(limit)) for limit in (0, 6)]
+    a = net.add("Relu", net.conv("x", 6, 3, strides=[2, 2]))
+    a = net.conv(net.add("Relu", net.conv(a, 12, 1, group=6)), 8, 12, 1)
+    b = net.add("Clip", net.conv(a, 16, 8, 1), *limits)
+    b = net.add("Clip", net.conv(b, 16, 1, group=16), *limits)
+    a = net.add("Add", a, net.conv(b, 8, 16, 1))
+    a = net.conv(net.conv(net.conv(a, 8, 8, 1), 8, 1, group=8), 8, 1, group=8)
+    a = net.add("Flatten", net.add("GlobalAveragePool", a))
+    return [net.add("Softmax", net.add("Gemm", a, net.weights(8, 4)))]
+
+
+NETWORKS = {"residual": residual, "gated": gated, "mobile": mobile}
 
 
 def float_network(name: str, folder: Path, seed: int = 0) -> Path:
