@@ -177,14 +177,14 @@ _OWN: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
     "products_shifted": ("Products are shifted, then added.", "shift", "each", ADDS[:1]),
     "multiplier_shifted": ("M is shifted, as `M >> rshift` reads.", "shift", "multiplier", SHIFTS),
     "condition_zero": (
-        "q_x >= 0 decides, as printed, not q_x >= Z_x.",
+        "What decides is q_x >= 0, as printed, not q_x >= Z_x.",
         "condition",
         "zero",
         SLOPES,
     ),
     "float64": ("The arithmetic is that of float64.", "precision", "float64", FLOATS[:2]),
     "quotient_rounded": (
-        "real / S_y is rounded before Z_y is added.",
+        "The quotient real / S_y is rounded before Z_y is added.",
         "quotient",
         "rounded",
         ADDS[1:],

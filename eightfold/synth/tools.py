@@ -54,10 +54,15 @@ class Tool(NamedTuple):
 
 
 @needs_extra("synth", "synth")
-def find_tool(tool: str) -> Tool:
+def find_tool(tool: str, *, native: bool = True) -> Tool:
     """Return ``yosys``, ``nextpnr_ecp5``, ``ecppack``, ``ecpunpack`` or another one of the system.
 
     nextpnr is the system's where ``PATH`` has one, which is faster; its name says so.
+
+    Parameters
+    ----------
+    native
+        Whether it may be: what is read in a routed netlist depends on the version.
 
     Raises
     ------
@@ -65,7 +70,7 @@ def find_tool(tool: str) -> Tool:
         If it is not installed; the message says how to install it.
     """
     name = tool.replace("_", "-")
-    program = shutil.which(name) if tool in _NATIVE or tool not in _PACKAGES else None
+    program = shutil.which(name) if (native and tool in _NATIVE) or tool not in _PACKAGES else None
     if program is not None:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
         found = re.search(r"Version ([^)\s]+)", done.stdout + done.stderr)

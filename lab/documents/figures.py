@@ -183,10 +183,6 @@ def figures(
         write_file(root / CHART, chart([item for item in done if item.result.config == first]))
 
 
-if __name__ == "__main__":
-    one_line_errors(figures)
-
-
 COLUMNS = 2
 ROW = 0.19
 """Inches of a bar."""
@@ -288,3 +284,7 @@ def _bars(result: RunResult) -> tuple[list[int], list[int]]:
     macs = [operator.hardware_macs or 0 for operator in result.operators]
     limits = [mac_limit(count, result.macs_per_cycle) for count in macs]
     return cycles, [min(pair) for pair in zip(cycles, limits, strict=True)]
+
+
+if __name__ == "__main__":
+    one_line_errors(figures)

@@ -168,7 +168,7 @@ def routed(text: str, top: str) -> str:
     netlist = synthesized(text, top)
     device = Device.load("ecp5")
     rewrite(netlist, device.clock)
-    nextpnr = find_tool("nextpnr_ecp5")
+    nextpnr = find_tool("nextpnr_ecp5", native=False)
     with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
         folder = Path(name)
         (folder / "netlist.json").write_text(json.dumps(netlist), encoding="utf-8")

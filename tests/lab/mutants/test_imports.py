@@ -15,7 +15,7 @@ def hardware() -> Imports:
     ("path", "enough"),
     [
         ("hw/array/lane.py", ["lane"]),  # the array and all around it have it in lanes alone
-        ("hw/array/multiplier.py", ["mac_array"]),  # whose lines encode operands, too
+        ("hw/array/multiplier.py", ["mac_array", "vector_engine"]),  # which asks for its latency
         ("hw/blocks/requantize_pipeline.py", ["requantizer", "mac_array", "vector_engine"]),
         ("hw/blocks/skid.py", ["accelerator"]),  # also between its units
         ("hw/requantizer.py", ["requantizer"]),

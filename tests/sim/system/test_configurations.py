@@ -27,6 +27,7 @@ SWEPT = {
         output_depth=32,
         tables=4,
         multiplier="rows",
+        requantizers=1,
     ),
     "wide-dot": NANO.replace(
         lanes=6,
@@ -58,7 +59,7 @@ SWEPT = {
         multiplier="rows",
         dsp_taps=1,
     ),
-    "lean": NANO.replace(**dict.fromkeys(FEATURES, False)),
+    "lean": NANO.replace(**dict.fromkeys(FEATURES, False), requantizers=2),
 }
 """Configurations that between them take every field to at least three values."""
 
