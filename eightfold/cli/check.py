@@ -16,7 +16,7 @@ from eightfold.cli.compiler import reference_option
 from eightfold.cli.importing import taken
 from eightfold.common.program import model_argument
 from eightfold.common.terminal import terminal_progress
-from eightfold.run.assessment import Assessment, assess
+from eightfold.run.assessment import Assessment, Fit, assess
 from eightfold.run.report.clock import clock_of
 from eightfold.target.config import PRESETS, AcceleratorConfig
 
@@ -65,6 +65,8 @@ def check(
     with terminal_progress(f"checking {model.name}") as progress:
         content, notes = taken(model, fallback=True)
         found = replace(assess(content, configs, reference, on_progress=progress), model=str(model))
+    if kept := "; ".join(notes[:-1]):  # what the import has kept needs the option as well
+        found = replace(found, fits=[_with_fallback(fit, kept) for fit in found.fits])
     data = found.as_json()
     if as_json:
         click.echo(json.dumps(data, indent=1))
@@ -72,6 +74,10 @@ def check(
         _print(found, data, everything)
         click.echo("".join(f"{note}\n" for note in notes), nl=False)
     raise SystemExit(found.best.status == "refused" or (spec and not data["conforms"]))
+
+
+def _with_fallback(fit: Fit, reason: str) -> Fit:
+    return replace(fit, status="fallback", reason=reason) if fit.status == "runs" else fit
 
 
 def _print(found: Assessment, data: Mapping[str, Any], everything: bool) -> None:

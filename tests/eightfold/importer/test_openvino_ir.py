@@ -362,6 +362,8 @@ def test_what_is_kept_is_named_and_where_it_runs(tmp_path: Path) -> None:
     checked = CliRunner().invoke(commands, ["check", str(path), "--config", "pico"])
     assert "golden: GATHER 1" in checked.output
     assert "CAST 2" in checked.output
+    checked = CliRunner().invoke(commands, ["check", str(path), "--config", "nano", "--json"])
+    assert json.loads(checked.output)["status"] == "fallback"
 
 
 @pytest.mark.parametrize(
