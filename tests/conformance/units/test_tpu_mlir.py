@@ -91,4 +91,4 @@ def test_the_command_asks_a_form(tmp_path: Path) -> None:
     (tmp_path / "liar.py").write_text(LIAR.format(unit="prelu", mistakes=("condition_zero",)))
     asked = ["conform", "run", "--adapter", f"{tmp_path}/liar.py:Liar", "--profile", "tpu-mlir"]
     result = CliRunner().invoke(commands, [*asked, "--workers", "1"])
-    assert result.exit_code == 1 and "condition_zero: q_x >= 0 decides" in result.output
+    assert result.exit_code == 1 and "condition_zero: What decides is q_x >= 0" in result.output
