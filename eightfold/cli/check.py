@@ -63,10 +63,11 @@ def check(
     golden or without, 1 if it does not.
     """
     with terminal_progress(f"checking {model.name}") as progress:
-        content, notes = taken(model, fallback=True)
+        content, notes, kept = taken(model, fallback=True)
         found = replace(assess(content, configs, reference, on_progress=progress), model=str(model))
-    if kept := "; ".join(notes[:-1]):  # what the import has kept needs the option as well
-        found = replace(found, fits=[_with_fallback(fit, kept) for fit in found.fits])
+    if kept:  # what the import has kept needs the option as well
+        fits = [_with_fallback(fit, "; ".join(kept)) for fit in found.fits]
+        found = replace(found, fits=fits)
     data = found.as_json()
     if as_json:
         click.echo(json.dumps(data, indent=1))

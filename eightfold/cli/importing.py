@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import click
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from eightfold.common.terminal import terminal_progress
 
 if TYPE_CHECKING:  # the compiler and golden load only when needed
     from eightfold.importer.compare import Comparison
+    from eightfold.importer.tpu_mlir import Method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,14 +59,24 @@ def _tflite(request: Request) -> int:
     return 0 if comparison.explained else 1
 
 
-def taken(model: Path, *, fallback: bool) -> tuple[bytes | Path, list[str]]:
-    """Return a model that commands read, and notes: a network of another tool is imported first."""
+class Taken(NamedTuple):
+    """A model that commands read; notes on how it was imported, if it was; and of these the ones on
+    layers that the import has kept."""
+
+    content: bytes | Path
+    notes: list[str]
+    kept: list[str]
+
+
+def taken(model: Path, *, fallback: bool) -> Taken:
+    """Return a model as it is; a network of another tool is imported first."""
     if model.suffix not in (".xml", ".onnx"):
-        return model, []
+        return Taken(model, [], [])
     from eightfold.importer import import_model
 
     imported = import_model(model, fallback=fallback)
-    return imported.model, [*imported.notes, f"imported: {imported.compared().verdict()}"]
+    verdict = f"imported: {imported.compared().verdict()}"
+    return Taken(imported.model, [*imported.notes, verdict], imported.notes)
 
 
 def _print(comparison: "Comparison", title: str) -> None:
@@ -96,12 +107,11 @@ def _tpu_mlir(request: Request) -> int:
     Returns the exit status.
     """
     from eightfold.importer import Refused
-    from eightfold.importer.tpu_mlir import METHODS, Method, import_program
+    from eightfold.importer.tpu_mlir import import_program
 
     if not request.samples:
         raise InputError("--spec tpu-mlir: thresholds come from data; give --samples IN.npz")
-    wanted = request.calibration or "max"
-    method: Method = next(each for each in METHODS if each == wanted)
+    method = cast("Method", request.calibration or "max")
     try:
         with terminal_progress(f"importing {request.source.name}"):
             imported = import_program(

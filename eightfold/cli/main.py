@@ -183,7 +183,7 @@ def run(
         raise SystemExit(_run_program(model, inputs, backend, config, seed, output))
     if html_file:
         require_page()  # better before the simulation than after
-    content, notes = taken(model, fallback=fallback is not None)
+    content, notes, _ = taken(model, fallback=fallback is not None)
     with (
         terminal_progress(f"running {model.name} on {backend}") as progress,
         Session(
@@ -263,10 +263,10 @@ def _run_program(
     from eightfold.run.program import run_program
 
     context = click.get_current_context()
-    taken = {"model", "input_file", "backend", "config", "seed", "output"}
+    known = {"model", "input_file", "backend", "config", "seed", "output"}
     for each in context.command.params:
         source = context.get_parameter_source(each.name or "")
-        if each.name not in taken and source is click.core.ParameterSource.COMMANDLINE:
+        if each.name not in known and source is click.core.ParameterSource.COMMANDLINE:
             raise InputError(f"{each.opts[0]} is for .tflite models; leave it out for {model.name}")
     with terminal_progress(f"running {model.name} on {backend}") as progress:
         ran = run_program(model, inputs, backend, config, seed, progress)

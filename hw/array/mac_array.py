@@ -13,8 +13,8 @@ from eightfold.hw.array.lane import Lane, LaneRequantizer, SharedRequantizers
 from eightfold.hw.array.lane_control import LaneControl, lane_control_layout, result_cycle
 from eightfold.hw.array.parameters import (
     ParameterLoader,
+    parameter_lanes,
     parameter_write_layout,
-    requantizers,
 )
 from eightfold.hw.array.weights import WeightLoader, weight_write_layout
 from eightfold.hw.blocks.component import Component
@@ -71,7 +71,7 @@ class LaneGroup(Component):
 
     def __init__(self, config: AcceleratorConfig, first: int) -> None:
         self.config, self.first = config, first
-        self.lanes = range(first, min(first + GROUP, requantizers(config)))
+        self.lanes = range(first, min(first + GROUP, parameter_lanes(config)))
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -204,7 +204,7 @@ class MacArray(Component):
             queue.push.eq(control.valid),
         ]
         results, sums = [], []
-        for number, first in enumerate(range(0, requantizers(self.config), GROUP)):
+        for number, first in enumerate(range(0, parameter_lanes(self.config), GROUP)):
             m.submodules[f"group{number}"] = group = LaneGroup(self.config, first)
             results.append(group.results)
             sums.append(group.sums)

@@ -30,8 +30,8 @@ def places(config: AcceleratorConfig) -> int:
     return config.parameter_banks << turn_bits(config)
 
 
-def requantizers(config: AcceleratorConfig) -> int:
-    """Return how many there are: one for each lane, of the array or of the vector engine."""
+def parameter_lanes(config: AcceleratorConfig) -> int:
+    """Return how many lanes have parameters: the array's, or the vector engine's if it has more."""
     return max(config.lanes, config.vector_lanes)
 
 
@@ -39,7 +39,7 @@ def parameter_write_layout(config: AcceleratorConfig) -> data.StructLayout:
     """Return a write to one bank of the lanes with a set bit in ``lanes``."""
     return data.StructLayout(
         {
-            "lanes": unsigned(requantizers(config)),
+            "lanes": unsigned(parameter_lanes(config)),
             "bank": range(config.parameter_banks),
             "requantize": REQUANTIZE_LAYOUT,
         }

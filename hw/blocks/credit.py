@@ -19,10 +19,9 @@ class CreditQueue(Component):
 
     Timing
     ------
-    A result that is pushed in cycle ``n`` into an empty queue is on ``o`` in cycle ``n + LATENCY``,
-    or one later if ``registered``. A credit whose result leaves in cycle ``n`` is available in
-    cycle ``n + 1``. A pipeline that pushes ``p`` cycles after it takes runs at one word per cycle
-    if ``depth >= p + LATENCY + 1``.
+    A result that is pushed in cycle ``n`` into an empty queue is on ``o`` in cycle ``n + LATENCY``.
+    A credit whose result leaves in cycle ``n`` is available in cycle ``n + 1``. A pipeline that
+    pushes ``p`` cycles after it takes runs at one word per cycle if ``depth >= p + LATENCY + 1``.
 
     Parameters
     ----------
@@ -31,9 +30,6 @@ class CreditQueue(Component):
     depth
         Number of results, at least 2. The storage is a RAM of ``depth`` words with a registered
         read.
-    registered
-        Whether another register follows. A RAM block is slow from clock to output, on ECP5 by
-        more than half of a cycle at 100 MHz: one whose words decide something at once needs it.
 
     Raises
     ------
@@ -57,10 +53,10 @@ class CreditQueue(Component):
     o: Annotated[stream.Interface, lambda self: Out(stream.Signature(self.shape))]
     """Results in the order of the pushes."""
 
-    def __init__(self, shape: ShapeLike, depth: int, *, registered: bool = False) -> None:
+    def __init__(self, shape: ShapeLike, depth: int) -> None:
         if depth < 2:
             raise ValueError(f"depth must be at least 2, not {depth}")
-        self.shape, self.depth, self.registered = shape, depth, registered
+        self.shape, self.depth = shape, depth
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -78,23 +74,26 @@ class CreditQueue(Component):
 
     def _queue(self, m: Module) -> None:
         """Add the RAM, and the register that reads it and drives the output."""
-        bits = len(Value.cast(self.o.payload))
-        m.submodules.storage = storage = Memory(shape=unsigned(bits), depth=self.depth, init=[])
+        payload = Value.cast(self.o.payload)
+        m.submodules.storage = storage = Memory(
+            shape=unsigned(len(payload)), depth=self.depth, init=[]
+        )
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
         # One of ``depth`` words is always in the output register, so the RAM never fills, and equal
         # pointers mean an empty one. That also tells synthesis, which merges the register into the
         # RAM, that no word is read while it is written; otherwise it would add a bypass.
-        word = Signal(bits, reset_less=True)
-        valid, ready = Signal(), Signal()
+        word = Signal(len(payload), reset_less=True)
+        valid = Signal()
         read = Signal()
         waiting = write_port.addr != read_port.addr
         m.d.comb += [
             write_port.data.eq(self.push_data),
             write_port.en.eq(self.push),
-            read.eq(waiting & (ready | ~valid)),
+            self.o.valid.eq(valid),
+            payload.eq(word),
+            read.eq(waiting & (self.o.ready | ~valid)),
         ]
-        self._output(m, word, valid, ready)
-        with m.If(ready | ~valid):
+        with m.If(self.o.ready | ~valid):
             m.d.sync += valid.eq(waiting)
         with m.If(read):
             m.d.sync += word.eq(read_port.data)
@@ -103,18 +102,3 @@ class CreditQueue(Component):
             m.d.comb += port.addr.eq(pointer)
             with m.If(moves):
                 m.d.sync += pointer.eq(Mux(pointer == self.depth - 1, 0, pointer + 1))
-
-    def _output(self, m: Module, word: Signal, valid: Signal, ready: Signal) -> None:
-        """Connect the word that was read to the output, or to the register before it."""
-        payload = Value.cast(self.o.payload)
-        if not self.registered:
-            m.d.comb += [payload.eq(word), self.o.valid.eq(valid), ready.eq(self.o.ready)]
-            return
-        output, output_valid = Signal(len(word), reset_less=True), Signal()
-        m.d.comb += [
-            payload.eq(output),
-            self.o.valid.eq(output_valid),
-            ready.eq(self.o.ready | ~output_valid),
-        ]
-        with m.If(ready):
-            m.d.sync += [output.eq(word), output_valid.eq(valid)]

@@ -9,7 +9,7 @@ from amaranth.utils import exact_log2
 
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
-from eightfold.hw.blocks.skid import Skid
+from eightfold.hw.blocks.skid import Skid, Stage
 from eightfold.hw.mover.runs import local_place, place, run_layout, spaces_layout
 from eightfold.hw.ports import BURST, burst_layout, local_address
 from eightfold.isa import ADDRESS_BITS
@@ -87,10 +87,10 @@ class Units(Component):
         run = Signal(run_layout(self.config), reset_less=True)
         valid = Signal()
         opens, final, stopped = Signal(), Signal(), Signal()
-        m.submodules.queue = queue = CreditQueue(
-            unit_layout(self.config), self.depth, registered=True
-        )
-        wiring.connect(m, queue.o, wiring.flipped(self.units))
+        m.submodules.queue = queue = CreditQueue(unit_layout(self.config), self.depth)
+        m.submodules.oldest = oldest = Stage(unit_layout(self.config))
+        wiring.connect(m, queue.o, oldest.i)
+        wiring.connect(m, oldest.o, wiring.flipped(self.units))
         m.submodules.vectors = vectors = Skid(local_address(self.config))
         wiring.connect(m, vectors.o, wiring.flipped(self.vectors))
         go, load = Signal(), Signal()

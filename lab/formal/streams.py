@@ -234,7 +234,7 @@ QUEUES = tuple(
         long=depth > 3,
         breaks=(
             Break("several.eq(credits > 2)", "several.eq(credits > 1)"),
-            Break("read.eq(waiting & (ready | ~valid))", "read.eq(waiting)"),
+            Break("read.eq(waiting & (self.o.ready | ~valid))", "read.eq(waiting)"),
             Break("Mux(pointer == self.depth - 1, 0, pointer + 1)", "pointer + 1"),
         )
         if depth == 3

@@ -110,8 +110,6 @@ OWN = {"TABLE": lower_pointwise.stated_table}
 HARDWARE = frozenset(METHODS)
 """Operators that the accelerator computes."""
 
-ALONG_ROWS = "along the last axis"
-
 NEEDS = {
     **dict.fromkeys(("DIV", "GATHER", "GATHER_ND", "SQUARED_DIFFERENCE"), ("gather", "")),
     **dict.fromkeys(("L2_NORMALIZATION", "LOG_SOFTMAX", "SOFTMAX"), ("rows", "")),
