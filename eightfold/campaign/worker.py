@@ -107,7 +107,9 @@ def _pack(folder: Path) -> bytes:
 
 def _unpack(archive: bytes, folder: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(folder, filter="data")
+        # Python 3.11 has filters from 3.11.4 on; Debian 12 has 3.11.2.
+        files.extraction_filter = getattr(tarfile, "data_filter", None)
+        files.extractall(folder)
 
 
 PREPARED = threading.Event()

@@ -218,7 +218,11 @@ PRESETS: dict[str, AcceleratorConfig] = {
         vector_lanes=1,
         parameter_banks=4,
         requantizers=1,
-        **dict.fromkeys(FEATURES, False),
+        gather=False,
+        rows=False,
+        counters=False,
+        watchdog=False,
+        wide_strides=False,
     ),
     "nano": AcceleratorConfig(
         lanes=4, width=4, port=4, scratchpad=1 << 15, weight_buffer=1024, vector_lanes=2

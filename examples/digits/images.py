@@ -1,6 +1,7 @@
 """The images: the data set, its split, and what the committed files hold of it."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def load_split() -> tuple[Labelled, Labelled]:
     """
     from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
 
-    digits = load_digits()
+    digits: Any = load_digits()
     pixels = digits.images.astype(np.uint8).reshape(-1, *IMAGE_SHAPE)
     labels = digits.target.astype(np.uint8)
     order = np.random.default_rng(SPLIT_SEED).permutation(len(labels))

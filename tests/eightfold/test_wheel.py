@@ -127,7 +127,8 @@ def test_the_description_stands_alone(wheel: Path) -> None:
 
 def test_the_source_distribution_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     with tarfile.open(build("sdist", tmp_path / "sdist")) as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
+        archive.extractall(tmp_path)
     again = build("wheel", tmp_path / "wheel", tmp_path / "eightfold-0.1.0")
     assert names(again) == names(wheel)
 
