@@ -151,7 +151,8 @@ def region_layout() -> data.StructLayout:
 
 TRACE_LAYOUT = data.StructLayout(
     {
-        "count": unsigned(len(COUNTERS)),  # bit i: counter i of `eightfold.isa.COUNTERS` counts
+        # Bit i: counter i of `eightfold.isa.COUNTERS` counts what was in the cycle before.
+        "count": unsigned(len(COUNTERS)),
         "done": unsigned(len(Engine)),  # bit e: a command of engine e is complete
         "index": data.ArrayLayout(unsigned(16), len(Engine)),  # which one, where done is set
     }

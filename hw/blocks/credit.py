@@ -65,10 +65,12 @@ class CreditQueue(Component):
         available, several = Signal(init=1), Signal(init=1)
         returned = self.o.valid & self.o.ready
         m.d.comb += [self.available.eq(available), self.several.eq(several)]
+        with m.If(self.take ^ returned):
+            m.d.sync += credits.eq(credits + Mux(self.take, -1, 1))
         with m.If(self.take & ~returned):
-            m.d.sync += [credits.eq(credits - 1), available.eq(several), several.eq(credits > 2)]
+            m.d.sync += [available.eq(several), several.eq(credits > 2)]
         with m.Elif(returned & ~self.take):
-            m.d.sync += [credits.eq(credits + 1), available.eq(1), several.eq(available)]
+            m.d.sync += [available.eq(1), several.eq(available)]
         self._queue(m)
         return m
 

@@ -1,6 +1,6 @@
 """Nested loops in hardware: addresses that advance by a stride per loop, one iteration a cycle."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
@@ -8,6 +8,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
+from eightfold.hw.blocks.sums import chosen, reduced
 
 
 class Address(NamedTuple):
@@ -129,18 +130,19 @@ class Loops(Component):
                 for name in ("left", "again")
             )
             single = Signal(name=f"single{k}", reset_less=True)
-            next_left = Signal(self.count_bits, name=f"next_left{k}")
-            m.d.comb += [next_left.eq(left), ends[k].eq(self.o.payload.ends[k])]
+            advances = wraps[k - 1] if k else Const(1)
+            begins = restart | wraps[k]
+            m.d.comb += ends[k].eq(self.o.payload.ends[k])
             with m.If(restart):
-                m.d.comb += [next_left.eq(count), ends[k].eq(count == 1)]
+                m.d.comb += ends[k].eq(count == 1)
             with m.Elif(wraps[k]):
-                m.d.comb += [next_left.eq(again), ends[k].eq(single)]
-            with m.Elif(wraps[k - 1] if k else Const(1)):
-                m.d.comb += [next_left.eq(left - 1), ends[k].eq(left == 2)]
-            with m.If(enable):
-                m.d.sync += left.eq(next_left)
-                with m.If(restart):
-                    m.d.sync += [again.eq(count), single.eq(count == 1)]
+                m.d.comb += ends[k].eq(single)
+            with m.Elif(advances):
+                m.d.comb += ends[k].eq(left == 2)
+            with m.If(enable & (begins | advances)):
+                m.d.sync += left.eq(reduced(begins, Mux(restart, count, again), left, 1))
+            with m.If(enable & restart):
+                m.d.sync += [again.eq(count), single.eq(count == 1)]
         return ends
 
     def _address(
@@ -203,11 +205,3 @@ class Loops(Component):
             for goes, loop in zip(going, loops, strict=True)
         ]
         return Cat(*going, wraps[loops[-1]] if loops else Const(1)), Cat(*adding)
-
-
-def chosen(values: Sequence[Value], bits: Iterable[Value]) -> Value:
-    """Return the value whose bit is set, or 0: gates that a carry cell behind them takes in."""
-    union: Value = Const(0)
-    for value, bit in zip(values, bits, strict=True):
-        union = union | (value & bit.replicate(len(value)))
-    return union

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.skid import Skid
+from eightfold.hw.blocks.sums import reduced
 from eightfold.hw.memory.linear_fetch import LinearFetch
 from eightfold.hw.ports import BURST, memory_read
 from eightfold.isa import ADDRESS_BITS
@@ -68,10 +69,12 @@ class CommandFetch(Component):
             skid.i.payload.eq(gearbox.o.payload),
             gearbox.o.ready.eq(skid.i.ready & more),
         ]
-        with m.If(self.start):
-            m.d.sync += [left.eq(self.length >> 2), more.eq((self.length >> 2) != 0)]
-        with m.Elif(skid.i.valid & skid.i.ready):
-            m.d.sync += [left.eq(left - 1), more.eq(left != 1)]
+        words = self.length >> 2
+        with m.If(self.start | (skid.i.valid & skid.i.ready)):
+            m.d.sync += [
+                left.eq(reduced(self.start, words, left, 1)),
+                more.eq(Mux(self.start, words != 0, left != 1)),
+            ]
         m.d.sync += asking.eq(Mux(asking, ~fetch.runs.ready, self.start))
         self._exhaust(m, more, skid)
         return m

@@ -1,17 +1,16 @@
 """Command words wait at their engine, and become commands that have their tokens."""
 
 from functools import reduce
-from itertools import pairwise
 from operator import or_
 from typing import Annotated
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.fifo import Fifo
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.control.tokens import MASK
 from eightfold.hw.ports import command_layout
@@ -91,19 +90,13 @@ class CommandAssembler(Component):
         return place, ends
 
     def _assemble(self, m: Module, move: Value, place: Signal, word: Value) -> Value:
-        """Return the words so far. They move down as they come, so that none needs an address.
-
-        Where the shorter of two commands ends, the words of the longer one go on in a part of
-        their own, so that all begin at the same place.
-        """
-        ends = sorted({command.words for command in self.commands})
-        parts = []
-        for begin, end in pairwise([0, *ends]):
-            part = Signal(32 * (end - begin), name=f"words{begin}", reset_less=True)
-            with m.If(move & (place >= begin) & (place < end)):
-                m.d.sync += part.eq(Cat(part[32:], word))
-            parts.append(part)
-        return Cat(parts)
+        """Return the words so far, each in a register of its own: bits that nobody reads go."""
+        count = max(command.words for command in self.commands)
+        words = [Signal(32, name=f"word{number}", reset_less=True) for number in range(count)]
+        for number, kept in enumerate(words):
+            with m.If(move & (place == number)):
+                m.d.sync += kept.eq(word)
+        return Cat(words)
 
 
 class CommandQueue(Component):
@@ -182,8 +175,8 @@ class CommandQueue(Component):
     def _flight(self, m: Module, assembler: CommandAssembler) -> Value:
         """Remember what is left to do for commands that have started; return if one more may."""
         shape = data.StructLayout({"signal": MASK, "index": unsigned(16)})
-        m.submodules.flight = flight = SyncFIFO(width=shape.size, depth=self.FLIGHT)
-        oldest, new = data.View(shape, flight.r_data), data.View(shape, flight.w_data)
+        m.submodules.flight = flight = Fifo(shape, self.FLIGHT)
+        oldest, new = flight.r_data, flight.w_data
         header = self._header(assembler)
         m.d.comb += [
             flight.w_en.eq(self.grant),
@@ -211,7 +204,8 @@ class CommandQueue(Component):
         m.d.sync += more.eq(accepted & self.last)  # counted a cycle later, for the clock's sake
         with m.If(accepted):
             m.d.sync += partial.eq(~self.last)
-        with m.If(more & ~self.done):
-            m.d.sync += [unfinished.eq(unfinished + 1), idle.eq(0)]
-        with m.Elif(self.done & ~more):
-            m.d.sync += [unfinished.eq(unfinished - 1), idle.eq(unfinished == 1)]
+        with m.If(more ^ self.done):
+            m.d.sync += [
+                unfinished.eq(unfinished + Mux(more, 1, -1)),
+                idle.eq(~more & (unfinished == 1)),
+            ]

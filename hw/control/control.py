@@ -136,10 +136,9 @@ class Control(Component):
         m.d.comb += [
             registers.values.STATUS.eq(control.status),
             registers.values.ERROR.eq(control.error),
-            *(
-                Value.cast(registers.values[name]).eq(counters.values[number])
-                for number, (name, _) in enumerate(COUNTERS)
-            ),
+            counters.number.eq(registers.counter),
+            counters.read.eq(registers.counter_read),
+            registers.counter_value.eq(counters.value),
         ]
         return m
 
@@ -247,6 +246,7 @@ class Control(Component):
                 Cat(inner[name] if name in inner else self.events[name] for name, _ in COUNTERS)
             ),
             self.monitor.count.eq(counters.count),
+            self.monitor.done.eq(sequencer.done),
+            self.monitor.index.eq(sequencer.index),
         ]
-        m.d.sync += [self.monitor.done.eq(sequencer.done), self.monitor.index.eq(sequencer.index)]
         return counters

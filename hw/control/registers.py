@@ -10,6 +10,7 @@ from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.memory.axi import OKAY, REGISTER_ADDRESS_BITS, axi4_lite_members
 from eightfold.isa import (
+    COUNTERS,
     IDENTIFICATION,
     REGISTERS,
     VERSION,
@@ -31,13 +32,18 @@ def constants(config: AcceleratorConfig) -> dict[str, int]:
     }
 
 
+FIRST_COUNTER = min(each.offset for each in REGISTERS if each.name in dict(COUNTERS)) >> 2
+"""The number of the word of the first counter; the others follow."""
+
+
 def register_layout(access: Access, config: AcceleratorConfig) -> data.StructLayout:
-    """Return the registers with this access that are not constant, each by its name."""
+    """Return the registers with this access that are neither constant nor counters, by name."""
+    elsewhere = constants(config).keys() | dict(COUNTERS).keys()
     return data.StructLayout(
         {
             register.name: hdl(register.layout)
             for register in REGISTERS
-            if register.access is access and register.name not in constants(config)
+            if register.access is access and register.name not in elsewhere
         }
     )
 
@@ -69,6 +75,10 @@ class Registers(Component):
     """Bits that software writes as 1, for one cycle."""
     values: Annotated[data.View, lambda self: In(register_layout(Access.READ_ONLY, self.config))]
     """What software reads."""
+    counter: Annotated[Signal, Out(range(len(COUNTERS)))]
+    """As `eightfold.hw.control.counters.Counters` has ``number``, and so on."""
+    counter_read: Annotated[Signal, Out(1)]
+    counter_value: Annotated[Signal, In(32)]
 
     # Of `axi4_lite_members`, for type checkers:
     s_axi_awaddr: Signal
@@ -134,17 +144,27 @@ class Registers(Component):
             m.d.sync += Value.cast(self.acts[register.name]).eq(word & mask)
 
     def _read(self, m: Module) -> None:
-        """Register the address, then a value of each quarter of the registers, then one of them."""
+        """Register the address, then a value of each quarter of the registers, then one of them.
+
+        The counters are a quarter, and their value comes from a register of theirs.
+        """
         asked, found = Signal(), Signal()
         index = Signal(REGISTER_ADDRESS_BITS - 2, name="read_index", reset_less=True)
         group = index[-2:]
         within = index[:-2]
         words = [Signal(32, name=f"word{i}", reset_less=True) for i in range(4)]
-        m.d.comb += self.s_axi_arready.eq(~asked & ~found & ~self.s_axi_rvalid)
+        words[FIRST_COUNTER >> len(within)] = self.counter_value
+        m.d.comb += [
+            self.s_axi_arready.eq(~asked & ~found & ~self.s_axi_rvalid),
+            self.counter.eq(index),
+            self.counter_read.eq(asked),
+        ]
         m.d.sync += [asked.eq(self.s_axi_arready & self.s_axi_arvalid), found.eq(asked)]
         with m.If(self.s_axi_arready):
             m.d.sync += index.eq(self.s_axi_araddr[2:])
         for number, word in enumerate(words):
+            if word is self.counter_value:
+                continue
             m.d.sync += word.eq(0)
             with m.Switch(within):
                 for register in self.registers:

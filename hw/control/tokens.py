@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from amaranth.hdl import Cat, Module, Signal, Value, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
@@ -39,10 +39,14 @@ class TokenCounter(Component):
         count = Signal(self.BITS)
         available = Signal()
         m.d.comb += self.available.eq(available)
-        with m.If(self.give & ~self.take & ~count.all()):
-            m.d.sync += [count.eq(count + 1), available.eq(1)]
-        with m.Elif(self.take & ~self.give):
-            m.d.sync += [count.eq(count - 1), available.eq(count != 1)]
+        gains = self.give & ~self.take & ~count.all()
+        loses = self.take & ~self.give
+        with m.If(gains | loses):
+            m.d.sync += count.eq(count + Mux(self.take, -1, 1))
+        with m.If(gains):
+            m.d.sync += available.eq(1)
+        with m.Elif(loses):
+            m.d.sync += available.eq(count != 1)
         return m
 
 

@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
+from eightfold.hw.blocks.sums import reduced
 
 
 class Watchdog(Component):
@@ -31,10 +32,9 @@ class Watchdog(Component):
         limited = Signal()
         restart = Signal(init=1)
         m.d.sync += [restart.eq(self.progress | ~self.enable), limited.eq(self.limit != 0)]
-        with m.If(restart):
-            m.d.sync += [left.eq(self.limit), self.expired.eq(0)]
-        with m.Elif(left != 0):
-            m.d.sync += left.eq(left - 1)
-        with m.Else():
-            m.d.sync += self.expired.eq(limited)
+        over = left == 0
+        with m.If(restart | ~over):
+            m.d.sync += left.eq(reduced(restart, self.limit, left, 1))
+        with m.If(restart | over):
+            m.d.sync += self.expired.eq(~restart & limited)
         return m

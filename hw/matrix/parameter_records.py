@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import parameter_layout
 from eightfold.hw.blocks.skid import Stage
+from eightfold.hw.blocks.sums import reduced
 from eightfold.target.config import AcceleratorConfig
 
 RECORD = 16
@@ -81,10 +82,12 @@ class ParameterRecords(Component):
         with m.If(self.runs.ready):
             m.d.sync += [active.eq(self.runs.valid), run.eq(self.runs.payload)]
         with m.Elif(leaves):
-            m.d.sync += [
-                run.channels.eq(run.channels - 1),
-                run.single.eq(run.channels == 2),
-            ]
+            m.d.sync += run.single.eq(run.channels == 2)
+        with m.If(self.runs.ready | leaves):
+            following = self.runs.payload.channels
+            # Of the conditions above what is known early.
+            ends = run.single | ~active
+            m.d.sync += run.channels.eq(reduced(ends, following, run.channels, 1))
         self._assemble(m, run, active, output)
         return m
 

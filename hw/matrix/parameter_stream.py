@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.hw.blocks.component import Component
+from eightfold.hw.blocks.fifo import Fifo
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.layouts import hdl, parameter_layout
 from eightfold.hw.matrix.parameter_records import BIAS, RECORD, RUN_LAYOUT, ParameterRecords
@@ -65,7 +65,7 @@ class ParameterStream(Component):
         port = self.config.port
         m.submodules.fetch = fetch = RegionFetch(self.config, self.BEATS, 32, max(RECORD, port))
         m.submodules.gearbox = gearbox = Gearbox(port, min(RECORD, port))
-        m.submodules.runs = runs = SyncFIFO(width=RUN_LAYOUT.size, depth=AHEAD)
+        m.submodules.runs = runs = Fifo(RUN_LAYOUT, AHEAD)
         m.submodules.records = records = ParameterRecords(self.config)
         connect(m, fetch.memory, flipped(self.memory))
         connect(m, fetch.o, gearbox.i)
@@ -82,13 +82,13 @@ class ParameterStream(Component):
         self._start(m, fetch, runs)
         return m
 
-    def _start(self, m: Module, fetch: RegionFetch, runs: SyncFIFO) -> None:
+    def _start(self, m: Module, fetch: RegionFetch, runs: Fifo) -> None:
         """Fetch what a command needs, and note its channels if that is in range."""
         new = self.command.payload
         command = Signal(hdl(PARAMETERS.layout), reset_less=True)
         size = Signal(32, reset_less=True)
         illegal = Signal()
-        run = data.View(RUN_LAYOUT, runs.w_data)
+        run = runs.w_data
         m.d.comb += [
             fetch.parts.payload.address.eq(command.address),
             fetch.parts.payload.bytes.eq(size),

@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out, connect
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import hdl, result_layout
-from eightfold.hw.blocks.loops import chosen
 from eightfold.hw.blocks.skid import Stage
+from eightfold.hw.blocks.sums import chosen, reduced
 from eightfold.hw.matrix.strides import Strides
 from eightfold.hw.ports import scratchpad_write, scratchpad_write_layout
 from eightfold.isa import LOCAL, MATRIX
@@ -148,7 +148,7 @@ class MatrixResults(Component):
             m.d.sync += run.eq(0)
         with m.If(step & group):
             m.d.sync += [
-                group_left.eq(Mux(run, group_left - 1, command.groups)),
+                group_left.eq(reduced(~run, command.groups, group_left, 1)),
                 group_last.eq(Mux(run, group_left == 2, command.groups == 1)),
             ]
         wraps = [Const(1), x.last, x.last & y.last]  # up to which loop

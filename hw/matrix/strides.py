@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from amaranth.hdl import C, Cat, Module, Signal, signed
+from amaranth.hdl import C, Cat, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
+from eightfold.hw.blocks.sums import reduced
 
 
 class Firing(Component):
@@ -31,12 +32,15 @@ class Firing(Component):
         m = Module()
         left = Signal(16, reset_less=True)
         with m.If(self.step):
+            m.d.sync += left.eq(
+                reduced(self.restart, self.first, Mux(self.fire, self.period, left), 1)
+            )
             with m.If(self.restart):
-                m.d.sync += [left.eq(self.first), self.fire.eq(self.first == 0)]
+                m.d.sync += self.fire.eq(self.first == 0)
             with m.Elif(self.fire):
-                m.d.sync += [left.eq(self.period - 1), self.fire.eq(self.period == 1)]
+                m.d.sync += self.fire.eq(self.period == 1)
             with m.Else():
-                m.d.sync += [left.eq(left - 1), self.fire.eq(left == 1)]
+                m.d.sync += self.fire.eq(left == 1)
         return m
 
 
@@ -74,8 +78,9 @@ class Strides(Component):
         m.d.sync += whole.eq(Cat(self.count, self.count == 0) + complement)
         m.d.comb += self.none.eq(whole < 0)
         with m.If(self.step):
+            m.d.sync += left.eq(reduced(self.restart, whole, left, self.period))
             with m.If(self.restart):
-                m.d.sync += [left.eq(whole), self.last.eq(whole < self.period)]
+                m.d.sync += self.last.eq(whole < self.period)
             with m.Else():
-                m.d.sync += [left.eq(left - self.period), self.last.eq(left < (self.period << 1))]
+                m.d.sync += self.last.eq(left < (self.period << 1))
         return m

@@ -10,6 +10,7 @@ from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.blocks.loops import Address, Loops, iteration_layout
 from eightfold.hw.blocks.skid import Skid
+from eightfold.hw.blocks.sums import reduced
 from eightfold.hw.matrix.strides import Firing
 from eightfold.isa import LOCAL, LOCAL_BITS, MATRIX, streams
 from eightfold.target.config import AcceleratorConfig
@@ -193,13 +194,15 @@ class MatrixWalk(Component):
                 advances.eq(opens & command.last),
                 final.eq(place.last),
                 begins.eq(1),
-                left.eq(command.lead),
                 o.lead.eq(command.lead != 0),
             ]
         with m.Elif(self.o.valid & self.o.ready):
-            m.d.sync += [begins.eq(0), left.eq(left - 1)]
+            m.d.sync += begins.eq(0)
             with m.If(left == 1):
                 m.d.sync += o.lead.eq(0)
+        # No pass begins in a lead, so what it begins with is known before ``begin``.
+        with m.If(~o.lead | self.o.ready):
+            m.d.sync += left.eq(reduced(~o.lead, command.lead, left, 1))
         return final
 
     def _fire(self, m: Module, command: data.View, vectors: Loops) -> None:

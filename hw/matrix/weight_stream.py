@@ -4,13 +4,14 @@ from typing import Annotated, Any
 
 from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.hw.blocks.component import Component
+from eightfold.hw.blocks.fifo import Fifo
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.layouts import hdl, weight_layout
 from eightfold.hw.blocks.skid import Stage
+from eightfold.hw.blocks.sums import reduced
 from eightfold.hw.memory.region_fetch import RegionFetch, part_layout
 from eightfold.hw.ports import memory_read, region_layout
 from eightfold.isa import WEIGHTS
@@ -215,8 +216,8 @@ class WeightStream(Component):
     def _mark(self, m: Module, commands: WeightCommands, gearbox: Gearbox, output: Stage) -> None:
         """Let the words of runs pass, and mark each buffer's last."""
         shape = run_layout(self.config)
-        m.submodules.runs = runs = SyncFIFO(width=shape.size, depth=AHEAD)
-        following = data.View(shape, runs.r_data)
+        m.submodules.runs = runs = Fifo(shape, AHEAD)
+        following = runs.r_data
         run = Signal(shape, reset_less=True)
         active = Signal()
         lane = Signal.like(run.lanes, reset_less=True)  # words of the buffer after this one
@@ -237,10 +238,10 @@ class WeightStream(Component):
         with m.If(runs.r_en):
             m.d.sync += [active.eq(runs.r_rdy), run.eq(following), lane.eq(following.lanes)]
         with m.Elif(passes & last):
-            m.d.sync += [
-                lane.eq(run.lanes),
-                run.buffers.eq(run.buffers - 1),
-                run.single.eq(run.buffers == 2),
-            ]
+            m.d.sync += [lane.eq(run.lanes), run.single.eq(run.buffers == 2)]
         with m.Elif(passes):
             m.d.sync += lane.eq(lane - 1)
+        with m.If(runs.r_en | (passes & last)):
+            # Of the conditions above what is known early.
+            over = run.single | ~active
+            m.d.sync += run.buffers.eq(reduced(over, following.buffers, run.buffers, 1))

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.sums import advanced, reduced
 from eightfold.hw.ports import BURST, memory_read
 from eightfold.isa import ADDRESS_BITS
 from eightfold.target.config import AcceleratorConfig
@@ -97,6 +98,7 @@ class LinearFetch(Component):
         burst = Signal(range(BURST + 1))
         final = Signal()
         reserve = Signal()
+        waits, taken = Signal(), Signal()
         m.d.comb += [
             request.payload.address.eq(beat << self._shift),
             request.payload.beats.eq(burst),
@@ -104,18 +106,20 @@ class LinearFetch(Component):
         # Nothing is subtracted in the cycle of a comparison, or when memory says so: its ready
         # comes from the other side of an arbiter.
         m.d.sync += [left_queue.eq(leaves), room.eq(room + left_queue - Mux(reserve, burst, 0))]
+        with m.If(waits | taken):
+            m.d.sync += [
+                beat.eq(advanced(waits, run.address[self._shift :], beat, burst)),
+                left.eq(reduced(waits, run.beats, left, burst)),
+            ]
         with m.FSM():
             with m.State("WAIT"):
-                m.d.comb += self.runs.ready.eq(1)
-                m.d.sync += [beat.eq(run.address[self._shift :]), left.eq(run.beats)]
+                m.d.comb += [waits.eq(1), self.runs.ready.eq(1)]
                 with m.If(self.runs.valid & (run.beats != 0)):
                     m.next = "MEASURE"
             with m.State("MEASURE"):
                 boundary = BURST - (beat % BURST)  # beats up to the next multiple
-                m.d.sync += [
-                    final.eq(left <= boundary),
-                    burst.eq(Mux(left <= boundary, left, boundary)),
-                ]
+                ends = ~left[len(burst) :].any() & (left[: len(burst)] <= boundary)
+                m.d.sync += [final.eq(ends), burst.eq(Mux(ends, left, boundary))]
                 m.next = "FIT"
             with m.State("FIT"):
                 holds_back = self.yields & (room < self.depth - YIELDING)
@@ -124,8 +128,8 @@ class LinearFetch(Component):
             for state in ("RESERVE", "ASK"):
                 with m.State(state):
                     m.d.comb += [request.valid.eq(1), reserve.eq(state == "RESERVE")]
+                    m.d.comb += taken.eq(request.ready)
                     with m.If(request.ready):
-                        m.d.sync += [beat.eq(beat + burst), left.eq(left - burst)]
                         m.next = "MEASURE"
                         with m.If(final):
                             m.next = "WAIT"

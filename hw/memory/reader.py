@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib.fifo import SyncFIFO
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
+from eightfold.hw.blocks.fifo import Fifo
 from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.memory.axi import OKAY, address_layout, axi_read, drive_address_constants
 from eightfold.hw.ports import burst_layout, memory_read
@@ -64,7 +64,7 @@ class MemoryReader(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.addresses = addresses = Skid(address_layout())
-        m.submodules.route = route = SyncFIFO(width=self.count, depth=self.outstanding)
+        m.submodules.route = route = Fifo(unsigned(self.count), self.outstanding)
         self._arbitrate(m, addresses, route)
         self._deliver(m, route)
         drive_address_constants(m, self.axi, "ar", self.config.port)
@@ -76,7 +76,7 @@ class MemoryReader(Component):
         ]
         return m
 
-    def _arbitrate(self, m: Module, addresses: Skid, route: SyncFIFO) -> None:
+    def _arbitrate(self, m: Module, addresses: Skid, route: Fifo) -> None:
         """Take a request into the address register, and its client's number into the queue."""
         asking, above, grant = (Signal(self.count, name=n) for n in ("asking", "above", "grant"))
         room = Signal()
@@ -102,7 +102,7 @@ class MemoryReader(Component):
         with m.If(take):
             m.d.sync += above.eq(~(grant | (grant - 1)))
 
-    def _deliver(self, m: Module, route: SyncFIFO) -> None:
+    def _deliver(self, m: Module, route: Fifo) -> None:
         """Register the beat, and give it to the client of the oldest burst."""
         axi = self.axi
         beat = Signal(8 * self.config.port, reset_less=True)

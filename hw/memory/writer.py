@@ -4,11 +4,11 @@ from typing import Annotated, Any
 
 from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect
 
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.fifo import Fifo
 from eightfold.hw.blocks.skid import Skid, Stage
 from eightfold.hw.memory.axi import OKAY, address_layout, axi_write, drive_address_constants
 from eightfold.hw.ports import BURST, memory_write
@@ -112,7 +112,7 @@ class MemoryWriter(Component):
         axi = self.axi
         beats = self.client.beats
         bits = len(length)
-        m.submodules.lengths = lengths = SyncFIFO(width=bits, depth=self.OUTSTANDING)
+        m.submodules.lengths = lengths = Fifo(unsigned(bits), self.OUTSTANDING)
         m.submodules.queue = queue = CreditQueue(beat_layout(self.config), self.BEATS)
         m.submodules.stage = stage = Stage(beat_layout(self.config))
         m.submodules.output = output = Skid(

@@ -10,6 +10,7 @@ from amaranth.utils import exact_log2
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.skid import Skid, Stage
+from eightfold.hw.blocks.sums import advanced, reduced
 from eightfold.hw.mover.runs import local_place, place, run_layout, spaces_layout
 from eightfold.hw.ports import BURST, burst_layout, local_address
 from eightfold.isa import ADDRESS_BITS
@@ -119,12 +120,19 @@ class Units(Component):
             m.d.sync += valid.eq(load)
         with m.If(go & run.fault):
             m.d.sync += stopped.eq(1)
-        self._advance(m, run, load, go, opens, final)
+        self._advance(m, run, valid, load, go, opens, final)
         self._describe(m, run, opens, final, cast(data.View, queue.push_data))
         return m
 
     def _advance(
-        self, m: Module, run: data.View, load: Value, go: Value, opens: Signal, final: Signal
+        self,
+        m: Module,
+        run: data.View,
+        valid: Value,
+        load: Value,
+        go: Value,
+        opens: Signal,
+        final: Signal,
     ) -> None:
         """Go on to the next unit, or the next run; a run with a fault has no final unit."""
         new = self.runs.payload
@@ -133,12 +141,17 @@ class Units(Component):
             m.d.sync += [run.eq(new), opens.eq(1), final.eq((new.more == 0) & ~new.fault)]
         with m.Elif(go):
             m.d.sync += [
-                run.outer.eq(run.outer + size),
-                run.local.eq(run.local + size),
-                run.more.eq(run.more - 1),
                 run.first.eq(0),
                 opens.eq(self._beat(run).all()),
                 final.eq(run.more == 1),
+            ]
+        # What is there without a valid run does not matter: the choice is known before ``load``.
+        begins = final | ~valid
+        with m.If(load | go):
+            m.d.sync += [
+                run.outer.eq(advanced(begins, new.outer, run.outer, size)),
+                run.local.eq(advanced(begins, new.local, run.local, size)),
+                run.more.eq(reduced(begins, new.more, run.more, 1)),
             ]
 
     def _describe(

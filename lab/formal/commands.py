@@ -179,7 +179,7 @@ PROOFS: tuple[Proof, ...] = (
         breaks=(
             Break("available.eq(count != 1)", "available.eq(count != 2)"),
             Break("& ~count.all()", ""),
-            Break("m.Elif(self.take & ~self.give)", "m.Elif(self.take)"),
+            Break("loses = self.take & ~self.give", "loses = self.take"),
         ),
     ),
     Solved(

@@ -311,7 +311,7 @@ PROOFS: tuple[Proof, ...] = (
         breaks=(
             Break("BURST - (beat % BURST)", "Value.cast(BURST)"),
             Break("(room >= burst)", "(room != 0)"),
-            Break("left.eq(left - burst)", "left.eq(left)"),
+            Break("run.beats, left, burst)", "run.beats, left, 0)"),
         ),
     ),
     Solved(

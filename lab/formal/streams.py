@@ -7,6 +7,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from eightfold.hw.blocks.credit import CreditQueue
+from eightfold.hw.blocks.fifo import Fifo
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.skid import Bypass, Skid, Stage
 from lab.formal.checker import Checked, Property, implies
@@ -107,6 +108,23 @@ class Credits(Passage):
         self.always(implies(unit.o.valid, held != 0))
         self.always(implies(waited, unit.o.valid))
         self.reaches("the last credit is out while no result has come", owed == self._depth)
+
+
+class Places(Passage):
+    """A `Fifo` that is written and read whenever it is asked, full or empty."""
+
+    def __init__(self, depth: int) -> None:
+        self._depth = depth
+        super().__init__()
+
+    def build(self, m: Module) -> None:
+        m.submodules.unit = unit = Fifo(STORED, self._depth)
+        asked, wanted, word = self.free("asked"), self.free("wanted"), self.free("word", STORED)
+        m.d.comb += [unit.w_en.eq(asked), unit.w_data.eq(word), unit.r_en.eq(wanted)]
+        enters, leaves = asked & unit.w_rdy, wanted & unit.r_rdy
+        held = self.follow(m, self._depth, enters, word, leaves, unit.r_data)
+        self.always(unit.w_rdy == (held < self._depth))
+        self.always(unit.r_rdy == (held != 0))
 
 
 class Cut(Property):
@@ -243,6 +261,27 @@ QUEUES = tuple(
     for depth in range(2, 9)
 )
 
+FIFOS = tuple(
+    Checked(
+        name=f"fifo-{depth}",
+        family="fifo",
+        file="hw/blocks/fifo.py",
+        text=f"`Fifo` of 1 to 8 words: {ORDER}; it takes a word whenever it has a place, and shows "
+        "the oldest whenever it has one",
+        make=partial(Places, depth),
+        limit=300,
+        long=depth > 3,
+        breaks=(
+            Break("reads | (level != self.depth - 1)", "reads"),
+            Break("writes | (level != 1)", "writes | (level != 0)"),
+            Break("Mux(port.addr == self.depth - 1, 0, port.addr + 1)", "port.addr + 1"),
+        )
+        if depth == 3
+        else (),
+    )
+    for depth in range(1, 9)
+)
+
 CUTS = tuple(
     Checked(
         name=f"gearbox-{i_bytes}-to-{o_bytes}",
@@ -280,4 +319,4 @@ JOINS = tuple(
     for i_bytes, o_bytes in ((1, 2), (1, 4), (2, 8), (4, 16))
 )
 
-PROOFS: tuple[Proof, ...] = (*REGISTERS, *QUEUES, *CUTS, *JOINS)
+PROOFS: tuple[Proof, ...] = (*REGISTERS, *QUEUES, *FIFOS, *CUTS, *JOINS)

@@ -14,7 +14,7 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
 from eightfold import isa
-from eightfold.hw.control.registers import constants, register_layout
+from eightfold.hw.control.registers import FIRST_COUNTER, constants, register_layout
 from eightfold.isa import Access
 from eightfold.sim.bench.axi_lite import AxiLite
 from eightfold.sim.bench.support import (
@@ -47,16 +47,18 @@ class RegistersBench:
         AxiLite(dut)  # drives all inputs, some of which the other master does not know
         self.axi: Any = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
         self.offsets = {register.offset: register for register in isa.REGISTERS}
+        self.constants = constants(self.config)
         self.expected = {
-            register.offset: constants(self.config).get(register.name, 0)
-            for register in isa.REGISTERS
+            register.offset: self.constants.get(register.name, 0) for register in isa.REGISTERS
         }
         self.acts: list[tuple[str, int]] = []
         dut.values.value = 0
+        dut.counter_value.value = 0
 
     async def start(self) -> None:
-        """Reset, and record acts."""
+        """Reset, count and record acts."""
         await start_clock_and_reset(self.dut)
+        cocotb.start_soon(self._count())
         cocotb.start_soon(self._watch())
 
     def stall(self, probability: float) -> None:
@@ -100,15 +102,27 @@ class RegistersBench:
         layout = register_layout(Access.READ_ONLY, self.config)
         bits = 0
         for register in isa.REGISTERS:
-            if register.access is Access.READ_ONLY and register.name in layout.members:
+            if register.access is Access.READ_ONLY and register.name not in self.constants:
                 value = self.rng.getrandbits(32)
-                bits |= value << layout[register.name].offset
                 self.expected[register.offset] = value
+                if register.name in layout.members:
+                    bits |= value << layout[register.name].offset
         self.dut.values.value = bits
 
     def settings(self) -> dict[int, int]:
         """Return what the accelerator sees, by offset."""
         return fields(register_layout(Access.READ_WRITE, self.config), self.dut.settings)
+
+    async def _count(self) -> None:
+        """Give the counter that is read in the cycle after, and only then."""
+        edge = RisingEdge(self.dut.clk)
+        while True:
+            await edge
+            value = 0
+            if int(self.dut.counter_read.value):
+                number = FIRST_COUNTER + int(self.dut.counter.value)
+                value = self.expected.get(4 * number, 0)
+            self.dut.counter_value.value = value
 
     async def _watch(self) -> None:
         layout = register_layout(Access.WRITE_ONE, self.config)

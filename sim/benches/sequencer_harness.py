@@ -276,6 +276,7 @@ class SequencerBench:
 
     async def _watch(self) -> None:
         names = [name for name, _ in isa.COUNTERS]
+        done: list[tuple[int, int]] = []  # in the cycle before, as what counts
         while True:
             await clock_cycles(self.dut, 1)
             if str(self.dut.rst.value) != "0":
@@ -284,9 +285,12 @@ class SequencerBench:
             count = int(trace["count"])
             if count & 1:
                 self.totals.update(name for bit, name in enumerate(names) if count >> bit & 1)
-                for engine in range(len(isa.Engine)):
-                    if int(trace["done"]) >> engine & 1:
-                        self.trace.append((engine, int(trace["index"][engine])))
+                self.trace += done
+            done = [
+                (engine, int(trace["index"][engine]))
+                for engine in range(len(isa.Engine))
+                if int(trace["done"]) >> engine & 1
+            ]
 
 
 def check_order(commands: list[RandomCommand], stubs: Stubs) -> None:

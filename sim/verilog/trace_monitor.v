@@ -30,6 +30,8 @@ module trace_monitor #(
   reg running;
   integer file, i, engine;
 
+  // What counts comes a cycle after its event, what is done in the same cycle.
+  reg [17*ENGINES-1:0] done;
   wire [COUNTERS-1:0] count = trace[COUNTERS-1:0];
   wire [ENGINES-1:0] work = {|(count & VECTOR), |(count & MATRIX), |(count & MOVER)};
 
@@ -51,14 +53,14 @@ module trace_monitor #(
         works = 0;
       end
       running = 1;
-      if (trace[COUNTERS +: ENGINES] != 0 || (work & ~works) != 0)
+      if (done[ENGINES-1:0] != 0 || (work & ~works) != 0)
         for (engine = 0; engine < ENGINES; engine = engine + 1) begin
           if (work[engine] && !works[engine]) begin
             $fwrite(file, "work %0d", engine);
             write_counters;
           end
-          if (trace[COUNTERS + engine]) begin
-            $fwrite(file, "%0d %0d", engine, trace[COUNTERS + ENGINES + 16*engine +: 16]);
+          if (done[engine]) begin
+            $fwrite(file, "%0d %0d", engine, done[ENGINES + 16*engine +: 16]);
             write_counters;
           end
         end
@@ -74,5 +76,6 @@ module trace_monitor #(
       $fflush(file);
       running = 0;
     end
+    done = trace[COUNTERS +: 17*ENGINES];
   end
 endmodule

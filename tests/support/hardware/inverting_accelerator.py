@@ -4,7 +4,7 @@ from enum import Enum
 from itertools import product
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
@@ -154,12 +154,16 @@ class InvertingAccelerator(wiring.Component):
             "READ_BEATS": self.bus.rvalid & self.bus.rready,
             "WRITE_BEATS": self.bus.wvalid & self.bus.wready,
         }
+        values = [Signal(32, name=f"counter_{name}") for name, _ in COUNTERS]
+        m.d.sync += self.registers.counter_value.eq(Array(values)[self.registers.counter])
         for number, (name, _) in enumerate(COUNTERS):
-            value = Value.cast(self.registers.values[name])
-            m.d.comb += self.monitor.count[number].eq(counts.get(name, 0))
+            value = values[number]
+            counted = Signal(name=f"counted_{name}")
+            m.d.comb += counted.eq(counts.get(name, 0))
+            m.d.sync += self.monitor.count[number].eq(counted)
             with m.If(self.registers.acts.CONTROL.start):
                 m.d.sync += value.eq(0)
-            with m.Elif(self.monitor.count[number]):
+            with m.Elif(counted):
                 wrong = self._is(Fault.MISCOUNTS) & (name == "READ_BEATS")
                 m.d.sync += value.eq(value + (~wrong)[0])
 
