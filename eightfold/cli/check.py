@@ -59,8 +59,9 @@ def check(
 ) -> None:
     """Say what becomes of MODEL: does it keep to the spec, what runs where, what does it take.
 
-    An OpenVINO IR or an ONNX model is imported first. Exit status 0 if it runs, with --fallback
-    golden or without, 1 if it does not.
+    An OpenVINO IR or an ONNX model is imported first; layers without int8 form that --fallback
+    golden keeps as tables are named, and it is not to run without. Exit status 0 if it runs, with
+    --fallback golden or without, 1 if it does not, 2 if it cannot be imported.
     """
     with terminal_progress(f"checking {model.name}") as progress:
         content, notes, kept = taken(model, fallback=True)

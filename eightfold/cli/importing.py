@@ -2,10 +2,10 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from eightfold.common.program import complain
 from eightfold.common.terminal import terminal_progress
 
 if TYPE_CHECKING:  # the compiler and golden load only when needed
+    from eightfold.importer import Refused
     from eightfold.importer.compare import Comparison
     from eightfold.importer.tpu_mlir import Method
 
@@ -49,11 +50,10 @@ def _tflite(request: Request) -> int:
             imported = import_model(request.source, request.samples, fallback=request.fallback)
             comparison = imported.compared(request.count)
     except Refused as refused:
-        return _refuse(request, refused.faults)
+        return _refuse(request, refused)
     write_file(request.output, imported.model)
-    if request.json_file:
-        text = json.dumps({"model": str(request.output), **comparison.as_json()}, indent=1) + "\n"
-        write_file(request.json_file, text)
+    kept = [each._asdict() for each in imported.kept]
+    _report(request, {"model": str(request.output), "kept": kept, **comparison.as_json()})
     _print(comparison, f"{request.output} beside {comparison.runtime} ({FORM})")
     click.echo("\n".join([*imported.notes, f"{request.output}: {comparison.verdict()}"]))
     return 0 if comparison.explained else 1
@@ -119,7 +119,7 @@ def _tpu_mlir(request: Request) -> int:
             )
             lines = imported.lines(request.samples)
     except Refused as refused:
-        return _refuse(request, refused.faults)
+        return _refuse(request, refused)
     write_file(request.output, imported.program.save())
     for line in lines:
         click.echo(line)
@@ -127,9 +127,17 @@ def _tpu_mlir(request: Request) -> int:
     return 0
 
 
-def _refuse(request: Request, faults: Sequence[str]) -> int:
-    for line in faults:
+def _report(request: Request, content: Mapping[str, Any]) -> None:
+    """Write JSON, if it was asked for."""
+    if request.json_file:
+        write_file(request.json_file, json.dumps(content, indent=1) + "\n")
+
+
+def _refuse(request: Request, refused: "Refused") -> int:
+    """Print a line for each fault, and write them as JSON; return the exit status."""
+    for line in (*refused.faults, *filter(None, [refused.advice])):
         complain(f"eightfold: {request.source}: {line}")
+    _report(request, {"model": None, "refused": [each._asdict() for each in refused.faults]})
     return 2
 
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from eightfold.common.errors import InputError
 from eightfold.importer import onnx_qdq, openvino_ir
 from eightfold.importer.compare import FORM, Comparison, compare, drawn
-from eightfold.importer.layers import keep
+from eightfold.importer.layers import keep, may_keep
 from eightfold.importer.lower import Lowering
-from eightfold.importer.network import Network, Refused, refusals
+from eightfold.importer.network import Fault, Network, Refused, refusals
 from eightfold.importer.ranges import absorb, assign, relabel
 
 __all__ = ["FORM", "FRONT_ENDS", "Imported", "Refused", "import_model"]
@@ -39,9 +39,18 @@ class Imported:
     samples: Mapping[str, NDArray] | None
 
     @property
+    def kept(self) -> list[Fault]:
+        """The layers that `import_model` has kept as tables, and why they have no int8 form."""
+        tables = [each for each in self.network.layers if each.kind == "table"]
+        return [
+            Fault(each.name, each.attributes["operator"], each.attributes["reason"])
+            for each in tables
+        ]
+
+    @property
     def notes(self) -> list[str]:
-        """A line about the layers that `import_model` has kept, if there are any."""
-        kept = ", ".join(each.name for each in self.network.layers if each.kind == "table")
+        """A line about the layers that are `kept`, if there are any."""
+        kept = ", ".join(each.layer for each in self.kept)
         return [f"kept by --fallback golden, as tables of codes: {kept}"] if kept else []
 
     def compared(self, count: int = 8) -> Comparison:
@@ -100,5 +109,7 @@ def import_model(
         lowering = Lowering(network, lowering.ranges)
         model = lowering.lower()
     if faults := refusals(network.layers):
-        raise Refused(str(source), faults)
+        tables = ", ".join(each.name for each in network.layers if may_keep(network, each))
+        advice = f"--fallback golden keeps as tables of codes: {tables}" if tables else ""
+        raise Refused(str(source), faults, "" if fallback else advice)
     return Imported(source, model, network, lowering, samples)

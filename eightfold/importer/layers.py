@@ -22,7 +22,7 @@ def take(network: Network, layer: Layer, given: Attributes) -> None:
         If there is no int8 form of it, as far as is seen here.
     """
     if layer.kind not in OPERATORS:
-        raise Refusal(f"this type of layer is none of {', '.join(sorted(OPERATORS))}")
+        raise Refusal("this type of layer is none of those that docs/fakequantize.md lists")
     kind, attributes = OPERATORS[layer.kind]
     found = attributes(network, layer, given)
     if kind not in ("conv", "matmul", "add", "sub", "mul", "concat"):
@@ -33,13 +33,18 @@ def take(network: Network, layer: Layer, given: Attributes) -> None:
 def keep(network: Network) -> None:
     """Make tables of refused layers that compute each element from one: kind ``table``.
 
-    What such a layer is called in the source stands in its attribute ``operator``.
+    What such a layer is called in the source stands in its attribute ``operator``, why it would be
+    refused in ``reason``.
     """
-    for layer in network.layers:
-        computed = network.computed(layer)
-        if layer.refusal and layer.kind in FUNCTIONS and len(computed) == 1:
-            layer.attributes["operator"] = layer.kind
-            layer.kind, layer.inputs, layer.refusal = "table", computed, None
+    for layer in filter(partial(may_keep, network), network.layers):
+        layer.attributes |= {"operator": layer.kind, "reason": layer.refusal}
+        layer.kind, layer.inputs, layer.refusal = "table", network.computed(layer), None
+
+
+def may_keep(network: Network, layer: Layer) -> bool:
+    """Return whether `keep` makes a table of a layer."""
+    one = len(network.computed(layer)) == 1
+    return layer.refusal is not None and layer.kind in FUNCTIONS and one
 
 
 def numbers(network: Network, name: str) -> list[Any]:

@@ -85,8 +85,10 @@ class Lowering:
         operands = [self.ranges.tensor_of[name] for name in self.network.computed(layer)]
         first = len(self._names)
         try:
-            if any(name not in self.places for name in operands):
-                raise Refusal("an input that it reads has no range")
+            unknown = [name for name in operands if name not in self.places]
+            if unknown and not layer.refusal:
+                names = ", ".join(unknown)
+                raise Refusal(f"its input {names} has no range; import with --samples")
             place = None if layer.refusal else _LOWERED[layer.kind](self, layer)
         except Refusal as refusal:
             layer.refusal = str(refusal)

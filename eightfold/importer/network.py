@@ -6,7 +6,7 @@ others; `eightfold.importer.layers` has the kinds, and ``quantize`` says which c
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,28 @@ class Refusal(Exception):  # noqa: N818 (says what it is)
     """A layer has no exact int8 form; the message says why."""
 
 
-class Refused(InputError):  # noqa: N818 (says what happened)
-    """Layers of a network have no exact int8 form: ``faults`` has a line for each."""
+class Fault(NamedTuple):
+    """A layer that has no exact int8 form, as the source calls it, and why."""
 
-    def __init__(self, source: str, faults: Sequence[str]) -> None:
-        super().__init__(f"{source}: {'; '.join(faults)}")
+    layer: str
+    operator: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.layer} ({self.operator}): {self.reason}"
+
+
+class Refused(InputError):  # noqa: N818 (says what happened)
+    """Layers of a network have no exact int8 form: ``faults`` has all of them.
+
+    ``advice`` is a line on what to do about some of them, or empty.
+    """
+
+    def __init__(self, source: str, faults: Sequence[Fault], advice: str = "") -> None:
+        lines = [*map(str, faults), *filter(None, [advice])]
+        super().__init__(f"{source}: {'; '.join(lines)}")
         self.faults = faults
+        self.advice = advice
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +159,10 @@ def codes_between(low: float, high: float, origin: str) -> Codes:
     return Codes(Quantization(np.array([scale]), np.array([zero_point])), origin)
 
 
-def refusals(layers: Sequence[Layer]) -> list[str]:
-    """Return a line for each layer that has no int8 form."""
-    refused = [layer for layer in layers if layer.refusal]
+def refusals(layers: Sequence[Layer]) -> list[Fault]:
+    """Return the layers that have no int8 form."""
     return [
-        f"{layer.name} ({layer.attributes.get('operator', layer.kind)}): {layer.refusal}"
-        for layer in refused
+        Fault(layer.name, layer.attributes.get("operator", layer.kind), layer.refusal)
+        for layer in layers
+        if layer.refusal
     ]

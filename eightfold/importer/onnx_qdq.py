@@ -132,7 +132,12 @@ class _Reader:
             options.graph_optimization_level = self.runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.intra_op_num_threads = 1
             data = shown.SerializeToString()
-            session = self.runtime.InferenceSession(data, options, ["CPUExecutionProvider"])
+            try:
+                session = self.runtime.InferenceSession(data, options, ["CPUExecutionProvider"])
+            except Exception as error:  # its errors have no class in common
+                reason = str(error).strip().splitlines()[0]
+                message = f"{self.path}: onnxruntime does not take it: {reason}"
+                raise InputError(message) from None
             self.sessions[tuple(inputs), tuple(names)] = session
         found = session.run(None, dict(inputs))
         outputs = [output.name for output in session.get_outputs()]

@@ -35,6 +35,7 @@ def read(path: Path) -> Network:
     """
     import openvino
     import openvino.opset13
+    from openvino import _offline_transformations as transformations
 
     core = openvino.Core()
     try:
@@ -45,6 +46,10 @@ def read(path: Path) -> Network:
     if model.is_dynamic():
         shapes = ", ".join(str(port.get_partial_shape()) for port in model.inputs)
         raise InputError(f"{path}: the shapes {shapes} are open; fix them with Model.reshape")
+    if path.suffix != ".xml":
+        # What openvino.convert_model does, which besides reports to its makers: a front end alone
+        # leaves broadcasts, sums of shapes and clamps as the other format has them.
+        transformations.apply_moc_transformations(model, cf=True, smart_reshape=True)
     return _Reader(openvino, model, core).read()
 
 
@@ -201,7 +206,10 @@ def _fake_quantize(network: Network, layer: Layer, levels: int) -> None:
     if any(limit is None for limit in limits):
         raise Refusal("its ranges are computed")
     low, high, to_low, to_high = (limit.values for limit in limits if limit is not None)
-    layer.attributes = {"ends": (float(to_low.min()), float(to_high.max()))}
+    layer.attributes = {
+        "ends": (float(to_low.min()), float(to_high.max())),
+        "read": (float(low.min()), float(high.max())),
+    }
     if levels != 256:
         raise Refusal(f"an int8 activation has 256 levels, not {levels}")
     try:

@@ -169,6 +169,10 @@ def assign(network: Network, samples: Mapping[str, NDArray] | None) -> Ranges:
     for name in network.inputs:
         if name in seen:
             codes.setdefault(name, seen[name])
+    for layer in network.layers:
+        for name in {*layer.inputs} & {*network.inputs} if layer.kind == "table" else ():
+            if name not in codes and (found := _read(network, layer, name)):
+                codes[name] = found
     network.layers[:] = [
         placed for layer in network.layers for placed in _placed(network, ranges, layer, seen)
     ]
@@ -249,6 +253,19 @@ def _placed(
             ranges.tensor_of[target] = target
             scaled.append(Layer(f"{layer.name}/scaled {number}", "requantize", [name], target))
     return [*scaled, layer]
+
+
+def _read(network: Network, layer: Layer, name: str) -> Codes | None:
+    """Return codes of the range that a table of a quantization tells apart in what it reads.
+
+    Of ONNX it is the range of results, whose ends are those of numbers far outside.
+    """
+    ends: tuple[float, float] | None = layer.attributes.get("read")
+    if layer.attributes["operator"] == "DequantizeLinear":
+        far = [np.full(network.shapes[name], end, np.float32) for end in (-1e30, 1e30)]
+        found = [network.evaluate({name: each}, [layer.output])[layer.output] for each in far]
+        ends = float(found[0].min()), float(found[1].max())
+    return codes_between(*ends, "neighbour") if ends else None
 
 
 def _joined(parts: Sequence[Codes]) -> Codes:

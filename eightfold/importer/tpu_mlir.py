@@ -232,15 +232,15 @@ def import_program(
     for layer in network.layers:
         if not layer.refusal and layer.kind not in _FORMS:
             layer.refusal = f"TPU-MLIR's chapter has no form of {layer.kind}"
-    if faults := list(refusals(network.layers)):
-        raise Refused(network.name, faults)
+    if faults := refusals(network.layers):
+        raise Refused(str(source), faults)
     ranges = calibrate(network, samples, method)
     backward(network, ranges)
     maker = _Maker(network, ranges, asymmetric)
     for layer in network.layers:
         maker.add(layer)
-    if faults := list(refusals(network.layers)):
-        raise Refused(network.name, faults)
+    if faults := refusals(network.layers):
+        raise Refused(str(source), faults)
     return ImportedProgram(maker.program(), network, ranges, left)
 
 

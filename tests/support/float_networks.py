@@ -42,13 +42,14 @@ class FloatNetwork:
         filters = self.weights(outputs, inputs, size, size)
         return self.add("Conv", x, filters, self.weights(outputs), pads=pads, **attributes)
 
-    def save(self, path: Path, *outputs: str) -> Path:
+    def save(self, path: Path, *outputs: str, opset: int = 17) -> Path:
         helper = self.onnx.helper
         kind = self.onnx.TensorProto.FLOAT
         given = [helper.make_tensor_value_info("x", kind, SHAPE)]
         results = [helper.make_tensor_value_info(name, kind, None) for name in outputs]
         graph = helper.make_graph(self.nodes, "network", given, results, self.constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+        opsets = [helper.make_opsetid("", opset)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
         self.onnx.save(self.onnx.shape_inference.infer_shapes(model), path)
         return path
 

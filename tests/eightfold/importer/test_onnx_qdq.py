@@ -69,13 +69,74 @@ def test_all_layers_without_int8_form_are_named(tmp_path: Path) -> None:
     y = net.add("MaxPool", net.real(y), kernel_shape=[2, 2], dilations=[2, 2])
     with pytest.raises(Refused) as refused:
         imported(net, net.real(y), tmp_path)
-    reasons = [fault.partition("): ")[2] for fault in refused.value.faults]
+    reasons = [fault.reason for fault in refused.value.faults]
     for words, reason in zip(
         ("this type of layer", "its codes are int16", "its weights", "its window"),
         reasons,
         strict=True,
     ):
         assert reason.startswith(words)
+
+
+def by_channel(net: Quantized, x: str) -> str:
+    scales = net.constant(np.array([0.05, 0.02, 0.03], np.float32))
+    points = net.constant(np.array([3, 0, -10], np.int8))
+    codes = net.add("QuantizeLinear", x, scales, points, axis=1)
+    return net.add("DequantizeLinear", codes, scales, points, axis=1)
+
+
+KEPT: dict[str, tuple[Any, str, str]] = {
+    "a function": (
+        lambda net: net.add("Erf", net.real("x")),
+        "Erf",
+        "this type of layer is none of",
+    ),
+    "65536 levels": (
+        lambda net: net.real(net.add("Relu", net.real("x")), 2e-4, np.int16(-20_000)),
+        "DequantizeLinear",
+        "its codes are int16, not int8 or uint8",
+    ),
+    "the input in 65536 levels": (
+        lambda net: net.real("x", 2e-4, np.uint16(30_000)),
+        "DequantizeLinear",
+        "its codes are uint16",
+    ),
+    "the input by channel": (
+        lambda net: by_channel(net, "x"),
+        "DequantizeLinear",
+        "an activation has one range, not 3",
+    ),
+    "by channel": (
+        lambda net: by_channel(net, net.add("Relu", net.real("x"))),
+        "DequantizeLinear",
+        "an activation has one range, not 3",
+    ),
+}
+"""Layers without an exact int8 form, of which operator the table is, and why it is kept."""
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_a_convolution_reads_is_kept_as_a_table(name: str, tmp_path: Path) -> None:
+    build, operator, reason = KEPT[name]
+    net = Quantized(4)
+    y = net.real(net.add("Conv", build(net), net.codes(4, 3, 3, 3)), 0.1)
+    path = net.save(tmp_path / "network.onnx", y, opset=21)
+    with pytest.raises(Refused, match=r"--fallback golden keeps as tables of codes: \w+$"):
+        import_model(path)
+    found = import_model(path, fallback=True)
+    names = [operator.name for operator in load_int8(found.model).operators]
+    assert names.count("GATHER") == 1 and names[-1] == "CONV_2D"
+    ((_, of, why),) = found.kept
+    assert of == operator and why.startswith(reason)
+    comparison = found.compared(count=5)
+    assert comparison.explained, comparison.verdict()
+
+
+def test_what_onnxruntime_does_not_take_is_refused_in_a_line(tmp_path: Path) -> None:
+    net = Quantized(5)
+    path = net.save(tmp_path / "network.onnx", net.real("x", 0.05, np.int16(0)), opset=17)
+    with pytest.raises(InputError, match=r"network.onnx: onnxruntime does not take it: .*int16"):
+        import_model(path, fallback=True)
 
 
 def test_old_and_open_models_are_refused_in_a_line(tmp_path: Path) -> None:

@@ -38,9 +38,9 @@ def weights(rng: np.random.Generator, *shape: int) -> tuple[Any, NDArray[np.floa
     return real, codes * scale
 
 
-def saved(folder: Path, shape: tuple[int, ...], build: Build) -> Path:
+def saved(folder: Path, shape: tuple[int, ...], build: Build, before: Build = fake) -> Path:
     x = ops.parameter(shape, np.float32, name="x")
-    model = openvino.Model([build(fake(x))], [x], "network")
+    model = openvino.Model([build(before(x))], [x], "network")
     openvino.save_model(model, folder / "network.xml", compress_to_fp16=False)
     return folder / "network.xml"
 
@@ -202,7 +202,7 @@ def test_what_reads_a_second_result_is_refused_with_the_others(tmp_path: Path) -
 
     with pytest.raises(Refused) as refused:
         import_model(saved(tmp_path, (1, 3, 4, 4), build))
-    assert [fault.partition(": ")[2][:12] for fault in refused.value.faults] == [
+    assert [fault.reason[:12] for fault in refused.value.faults] == [
         "this type of",
         "it reads Spl",
     ]
@@ -289,7 +289,7 @@ def test_all_layers_without_int8_form_are_named(tmp_path: Path) -> None:
     path = saved(tmp_path, (1, 3, 4, 4), build)
     with pytest.raises(Refused) as refused:
         import_model(path)
-    faults = "\n".join(refused.value.faults)
+    faults = "\n".join(map(str, refused.value.faults))
     for words in (
         "a range does not contain 0",
         "are not quantized to int8",
@@ -298,9 +298,24 @@ def test_all_layers_without_int8_form_are_named(tmp_path: Path) -> None:
         "(Erf): this type of layer is none of",
     ):
         assert words in faults
-    result = CliRunner().invoke(commands, ["import", str(path), "-o", str(tmp_path / "a.tflite")])
+    report = tmp_path / "report.json"
+    arguments = ["import", str(path), "-o", str(tmp_path / "a.tflite"), "--json", str(report)]
+    result = CliRunner().invoke(commands, arguments)
     assert result.exit_code == 2
-    assert len(result.output.splitlines()) == len(refused.value.faults) == 5
+    *lines, advice = result.output.splitlines()
+    assert lines == [f"eightfold: {path}: {fault}" for fault in refused.value.faults]
+    assert len(lines) == 5 and not (tmp_path / "a.tflite").exists()
+    # The convolution has float weights, what it computes ranges by channel: that may be a table.
+    assert len(advice.partition("keeps as tables of codes: ")[2].split(", ")) == 4
+    assert json.loads(report.read_text()) == {
+        "model": None,
+        "refused": [fault._asdict() for fault in refused.value.faults],
+    }
+    for command in ("run", "check"):
+        result = CliRunner().invoke(commands, [command, str(path)])
+        assert isinstance(result.exception, Refused)
+        assert all(str(fault) in str(result.exception) for fault in result.exception.faults)
+        assert len(result.exception.faults) == (5 if command == "run" else 1)
 
 
 def channels(*values: float) -> NDArray[np.float64]:
@@ -354,8 +369,58 @@ def test_a_function_is_kept_as_a_table(name: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(values[places[step.tensor].tensor], stored)
 
 
+@pytest.mark.parametrize("name", ["16 levels", "without 0", "by channel"])
+def test_a_quantization_of_the_input_is_kept(name: str, tmp_path: Path) -> None:
+    """What the input's codes are, nothing else says: they are of the range that is told apart."""
+    path = saved(tmp_path, (1, 3, 8, 10), convolution(np.random.default_rng(3)), TABLES[name][0])
+    with pytest.raises(Refused, match=r"\(FakeQuantize\): an? (int8 act|range does|activation)"):
+        import_model(path)
+    imported = import_model(path, fallback=True)
+    low, high = imported.lowering.ranges.codes["x"].ends
+    wanted = {"16 levels": (-1.6, 1.4), "without 0": (0, 1), "by channel": (-1, 1.2)}[name]
+    np.testing.assert_allclose((low, high), wanted, atol=(high - low) / 255)
+    found = imported.compared(count=5)
+    assert found.explained, found.verdict()
+
+
+def test_an_input_without_a_range_is_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path, (1, 3, 4, 5), lambda x: fake(ops.relu(x)), lambda x: x)
+    with pytest.raises(Refused, match="its input x has no range; import with --samples"):
+        import_model(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", ["pico", pytest.param("nano", marks=pytest.mark.long)])
+def test_what_is_kept_in_rtl(config: str, tmp_path: Path) -> None:
+    """Tables behind and before convolutions; without GATHER in hardware golden looks up."""
+
+    def build(x: Any) -> Any:
+        filters, _ = weights(np.random.default_rng(5), 4, 5, 1, 1)
+        y = fake(ops.erf(convolution(np.random.default_rng(4))(x)), -1, 1, 16)
+        return fake(ops.convolution(y, filters, [1, 1], [0, 0], [0, 0], [1, 1]))
+
+    path, report = saved(tmp_path, (1, 3, 8, 10), build), tmp_path / "run.json"
+    options = ["--backend", "verilator", "--config", config, "--compare", "--fallback", "golden"]
+    result = CliRunner().invoke(commands, ["run", str(path), *options, "--json", str(report)])
+    assert result.exit_code == 0, result.output
+    places = {"hardware": "CONV_2D CAST", "golden": "GATHER"}
+    places = {"hardware": "CONV_2D CAST GATHER"} if config == "nano" else places
+    found: dict[str, set[str]] = {}
+    for operator in json.loads(report.read_text())["operators"]:
+        assert operator["mismatches"] == 0
+        found.setdefault(operator["where"], set()).add(operator["name"])
+    assert found == {where: {*names.split()} for where, names in places.items()}
+
+
 def test_what_is_kept_is_named_and_where_it_runs(tmp_path: Path) -> None:
     path = saved(tmp_path, (1, 3, 4, 5), TABLES["16 levels"][0])
+    report = tmp_path / "report.json"
+    options = ["-o", str(tmp_path / "a.tflite"), "--json", str(report), "--fallback", "golden"]
+    made = CliRunner().invoke(commands, ["import", str(path), *options])
+    assert made.exit_code == 0, made.output
+    (kept,) = json.loads(report.read_text())["kept"]
+    assert kept["layer"].startswith("FakeQuantize") and kept["operator"] == "FakeQuantize"
+    assert kept["reason"] == "an int8 activation has 256 levels, not 16"
     ran = CliRunner().invoke(commands, ["run", str(path), "--fallback", "golden", "--compare"])
     assert ran.exit_code == 0, ran.output
     assert "kept by --fallback golden, as tables of codes: FakeQuantize" in ran.output

@@ -17,6 +17,7 @@ from eightfold.importer.network import Layer, Network
 from eightfold.importer.tpu_mlir import METHODS, Histogram, Method, backward, import_program
 from eightfold.run.program import run_program
 from eightfold.target.config import PRESETS
+from tests.support.float_networks import float_network, samples
 from tests.support.networks.machine_run import run_compiled
 
 openvino = pytest.importorskip("openvino")
@@ -168,7 +169,7 @@ def refused(build: Any, shape: tuple[int, ...], folder: Path) -> list[str]:
     openvino.save_model(openvino.Model([build(x)], [x], "n"), path, compress_to_fp16=False)
     with pytest.raises(Refused) as caught:
         import_program(path, {"x": np.ones((2, *shape), np.float32)})
-    return list(caught.value.faults)
+    return [*map(str, caught.value.faults)]
 
 
 def test_all_layers_without_a_form_are_named(tmp_path: Path) -> None:
@@ -213,6 +214,28 @@ def test_the_command_imports_and_runs(files: Path, tmp_path: Path) -> None:
         result = ask(*words)
         assert result.exit_code != 0
         assert message in f"{result.output}{result.exception}"
+
+
+@pytest.mark.parametrize("name", ["residual", "mobile"])
+def test_a_float_onnx_becomes_forms(name: str, tmp_path: Path) -> None:
+    """Its biases are broadcasts and its clamps minima until OpenVINO has gone over them."""
+    inputs = {"x": samples(10)}
+    made = import_program(float_network(name, tmp_path), inputs)
+    cosine = float(made.lines(inputs)[1].split("cosine ")[1].split()[0])
+    assert cosine > 0.99
+    assert {"convolution", "inner_product"} <= {form.name for form in made.program.forms}
+
+
+def test_a_float_onnx_is_refused_by_its_layers(tmp_path: Path) -> None:
+    path = float_network("gated", tmp_path)
+    np.savez(tmp_path / "x.npz", x=samples(1))
+    options = ["--spec", "tpu-mlir", "--samples", str(tmp_path / "x.npz"), "-o", "n.npz"]
+    result = CliRunner().invoke(commands, ["import", str(path), *options])
+    assert result.exit_code == 2
+    assert result.output.splitlines() == [
+        f"eightfold: {path}: {name} ({kind}): TPU-MLIR's chapter has no form of {kind}"
+        for name, kind in (("sigmoid_4", "sigmoid"), ("mul_5", "mul"), ("sigmoid_11", "sigmoid"))
+    ]
 
 
 def test_bad_inputs_are_named(files: Path) -> None:
