@@ -77,21 +77,29 @@ class Counters(Component):
         parts = [Signal(part_bits, name=f"part{number}") for number in range(count)]
         # What the memory has of a counter is of the run before, until the counter's first turn.
         stale = Signal(count, init=-1)
-        turn, number = Signal(range(count)), Signal(range(count))
+        turn, number, previous = (
+            Signal(range(count), name=n) for n in ("turn", "number", "previous")
+        )
         m.submodules.totals = totals = Memory(shape=32, depth=1 << len(number), init=[])
         write_port, read_port = totals.write_port(), totals.read_port(domain="comb")
-        total = Signal(32)
+        # A cycle to choose, one to add.
+        kept, part_since = Signal(32, reset_less=True), Signal(part_bits, reset_less=True)
         none = len(totals.init) - count  # numbers of no counter
-        kept = Mux(Cat(stale, C(-1, none)).bit_select(number, 1), 0, read_port.data)
+        is_stale = Cat(stale, C(-1, none)).bit_select(number, 1)
+        latest = Mux(number == previous, self.value, read_port.data)
         m.d.comb += [
             number.eq(Mux(self.read, self.number, turn)),
             read_port.addr.eq(number),
-            total.eq(kept + Array([*parts, *[C(0)] * none])[number]),
-            write_port.addr.eq(number),
-            write_port.data.eq(total),
+            self.value.eq(kept + part_since),
+            write_port.addr.eq(previous),
+            write_port.data.eq(self.value),
             write_port.en.eq(1),
         ]
-        m.d.sync += self.value.eq(total)
+        m.d.sync += [
+            previous.eq(number),
+            kept.eq(Mux(is_stale, 0, latest)),
+            part_since.eq(Array([*parts, *[C(0)] * none])[number]),
+        ]
         with m.If(~self.read):
             m.d.sync += turn.eq(Mux(turn == count - 1, 0, turn + 1))
         for k, part in enumerate(parts):
