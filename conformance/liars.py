@@ -7,28 +7,31 @@ choices are those of the judge, by number: macros tell the module the numbers' n
 """
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from eightfold.conformance.adapters.formulas import Formula
 from eightfold.conformance.adapters.stream import StreamAdapter
 from eightfold.conformance.again import asked
-from eightfold.conformance.judge.arithmetic import CHOICES, Arithmetic, reference_arithmetic
-from eightfold.conformance.judge.diagnosis import UnitVerdict, judge
+from eightfold.conformance.judge import tpu_mlir
+from eightfold.conformance.judge.arithmetic import CHOICES, reference_arithmetic
+from eightfold.conformance.judge.diagnosis import UnitVerdict, examine, judge
 from eightfold.conformance.judge.forms import FORMS, Cases, cases_of
 from eightfold.conformance.judge.subject import Mistake, made
-from eightfold.conformance.judge.tables import ORDERED, table_results
+from eightfold.conformance.judge.tables import ORDERED, scales, table_results
 from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.conformance.profile import PROFILES, Profile
 from eightfold.conformance.units.registry import unit_cases
+from eightfold.conformance.units.tpu_mlir import TAPS
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.verdict import ClaimFinding
 from eightfold.golden.fixed_point import Integers, wrap32
+from eightfold.golden.rounding import ROUNDINGS
 
 PROFILE_OF: dict[str, Profile] = {
     "tflite": PROFILES["tflite"],
@@ -37,6 +40,9 @@ PROFILE_OF: dict[str, Profile] = {
     "tpu_mlir_32": PROFILES["tpu-mlir"],
 }
 """The profile that claims a form, without limits."""
+
+FILL_BITS = 40
+"""Of a fraction of lying_form.v's ``fill``: of a float32 from 2^-16 on all bits."""
 
 AT_ONCE = 1 << 18
 """Cases of one simulation: as many liars, one after the other, as have no more of them."""
@@ -91,34 +97,120 @@ def liar_results(
     RuntimeError
         If a result is missing: an error of ours.
     """
-    adapter = LyingRequantizer()
-    results = []
-    step = max(1, AT_ONCE // len(cases["acc"]))
+    reference = reference_arithmetic(FORMS[form])
+    count = len(cases["acc"])
+    given = dict(cases) | {"bias": cases.get("bias", np.zeros(count, np.int64))}
+    given["accumulator"] = given.pop("acc")
+    given["plain"] = np.full(count, FORMS[form].fraction_bits == 0, np.int64)
+    made_ = [made(reference, mistakes) for mistakes in liars]
+    return _simulated(LyingRequantizer(), given, CHOICES, made_, simulator)
+
+
+def _simulated(
+    adapter: StreamAdapter,
+    cases: Cases,
+    choices: Mapping[str, Sequence[str | int]],
+    liars: Sequence[Any],
+    simulator: str,
+) -> list[Integers]:
+    """Return results of each liar: the cases once for each, with its choices as columns."""
+    count = len(next(iter(cases.values())))
+    step = max(1, AT_ONCE // count)
+    results: list[Integers] = []
     for start in range(0, len(liars), step):
-        group = [_arithmetic(form, mistakes) for mistakes in liars[start : start + step]]
-        columns = _columns(form, cases, group)
+        group = liars[start : start + step]
+        columns = {name: np.concatenate([values] * len(group)) for name, values in cases.items()}
+        for name, values in choices.items():
+            codes = [values.index(getattr(arithmetic, name)) for arithmetic in group]
+            columns[f"with_{name}"] = np.repeat(np.array(codes, np.int64), count)
         answers = adapter.answer(columns, simulator=simulator)
         if answers.note or answers.extra:
-            raise RuntimeError(f"{form}: {answers.note}")
+            raise RuntimeError(f"{adapter.top}: {answers.note}")
         results += np.split(answers.results["result"], len(group))
     return results
 
 
-def _arithmetic(form: str, mistakes: Iterable[Mistake]) -> Arithmetic:
-    return made(reference_arithmetic(FORMS[form]), mistakes)
+FORM_UNITS = ("convolution", "inner_product", "add_symmetric", "leaky_relu", "prelu", "pad")
+"""TPU-MLIR's forms that lying_form.v has, by number. AvgPool and the asymmetric Add are float32."""
 
 
-def _columns(form: str, cases: Cases, liars: Sequence[Arithmetic]) -> dict[str, Integers]:
-    """Return the cases once for each liar, with its choices."""
-    count = len(cases["acc"])
-    given = dict(cases) | {"bias": cases.get("bias", np.zeros(count, np.int64))}
-    given["accumulator"] = given.pop("acc")
-    columns = {name: np.tile(values, len(liars)) for name, values in given.items()}
-    columns["plain"] = np.full(count * len(liars), FORMS[form].fraction_bits == 0, np.int64)
-    for name, values in CHOICES.items():
-        codes = [values.index(getattr(arithmetic, name)) for arithmetic in liars]
-        columns[f"with_{name}"] = np.repeat(np.array(codes, np.int64), count)
-    return columns
+def _form_choices() -> dict[str, tuple[str, ...]]:
+    """Return what can be at each place of these: the reference's, and what mistakes make of it."""
+    found: dict[str, tuple[str, ...]] = {"rounding": ROUNDINGS}
+    for mistake in (each for unit in FORM_UNITS for each in tpu_mlir.mistakes(unit)):
+        for name, value in mistake.changes.items():
+            values = found.get(name, (getattr(tpu_mlir.FormArithmetic(), name),))
+            found[name] = tuple(dict.fromkeys((*values, str(value))))
+    return found
+
+
+FORM_CHOICES = _form_choices()
+"""Places of a form's arithmetic, and what can be there, by number."""
+
+
+class LyingForm(StreamAdapter):
+    """TPU-MLIR's forms in integers; ``form`` and choices are columns of the cases.
+
+    Cases have the columns of all forms, 0 where theirs has none.
+    """
+
+    unit = "convolution"
+    sources = ("lying_form.v",)
+    top = "lying_form"
+    defines: ClassVar[Mapping[str, str | int]] = {
+        f"{name}_{value}".upper(): number
+        for name, values in {**FORM_CHOICES, "form": FORM_UNITS}.items()
+        for number, value in enumerate(values)
+    }
+    clock = None
+    latency = 0
+    inputs: ClassVar[Mapping[str, Formula]] = {
+        name: name
+        for name in (
+            *("form", "fill", *(f"with_{name}" for name in FORM_CHOICES)),
+            *("uint8", "x", "y", "inputs", "input_zero_point", "zero_point", "weights", "alpha"),
+            *("bias", "factor", "multiplier", "other_multiplier", "rshift"),
+        )
+    } | {"in_image": "inside"}
+    outputs: ClassVar[Mapping[str, str]] = {"result": "result"}
+
+
+def form_results(
+    unit: str, cases: Cases, liars: Sequence[Sequence[Mistake]], simulator: str
+) -> list[Integers]:
+    """Return the results of broken RTL of a form of `FORM_UNITS`; see `liar_results`."""
+    count = len(cases["uint8"])
+    lists = {"inputs", "weights"}
+    given: dict[str, Integers] = {
+        name: np.zeros((count, TAPS) if name in lists else count, np.int64)
+        for name in LyingForm.inputs
+        if not name.startswith("with_")
+    }
+    given |= {"inside": np.full(count, (1 << TAPS) - 1), **cases}
+    given["form"] += FORM_UNITS.index(unit)
+    if unit == "pad":
+        fill = scales(cases["value"]) / scales(cases["scale"])
+        units = np.ldexp(fill.astype(np.float64), FILL_BITS)
+        whole = np.trunc(units).astype(np.int64)
+        given["fill"] = whole | (units != whole)  # what is below the last bit is no tie
+    reference = tpu_mlir.FormArithmetic(rounding="half_away" if unit == "pad" else "half_up")
+    made_ = [made(reference, mistakes) for mistakes in liars]
+    return _simulated(LyingForm(), given, FORM_CHOICES, made_, simulator)
+
+
+def name_form_liars(unit: str, simulator: str, level: Level = "smoke") -> "Iterator[Named]":
+    """Simulate each mistake of a form of `FORM_UNITS`, after a right one, and say how it is named.
+
+    What the cases cannot tell from one another is named together.
+    """
+    drawn = unit_cases(unit, PROFILE_OF["tpu_mlir_32"], level)
+    cases = {name: values.astype(np.int64) for name, values in drawn.inputs.items()}
+    expected = drawn.results["result"].astype(np.int64)
+    subject = tpu_mlir.SUBJECTS[unit]
+    liars = [(), *((mistake,) for mistake in subject.mistakes)]
+    for mistakes, results in zip(liars, form_results(unit, cases, liars, simulator), strict=True):
+        names = tuple(mistake.name for mistake in mistakes)
+        yield Named(unit, names, simulator, examine(subject, cases, expected, results))
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,10 @@ RESULTS = (Column("result", 16, True, "the code"),)
 def drawn(
     name: str, shape: tuple[int, ...], before: Mapping[str, NDArray[Any]], rng: np.random.Generator
 ) -> NDArray[Any]:
-    """Return values of a column: both types, the ends often, and a third that is mostly at ties."""
+    """Return values of a column: both types, the ends often, and a third that is mostly at ties.
+
+    Of floats another third is at ties of float32 alone: what float64 makes of them is beside.
+    """
     n, often = shape[0], rng.random(shape) < 0.25
     tied = (np.arange(n) % 3 == 0).reshape(n, *[1] * (len(shape) - 1))
     power = np.arange(n) // 3 % 6
@@ -89,9 +92,12 @@ def drawn(
         return rng.choice([0, 1, -1], n) * rng.integers(0, np.where(tied, 64, 1 << 12), n)
     if name in ("weights", "alpha"):
         free = np.where(often, rng.choice([127, -127], shape), rng.integers(-30, 31, shape))
-        return np.where(tied, rng.choice([1, -1, -1], shape), free)
+        few = [1, -1] if name == "alpha" else [1, -1, 0, 0]  # sums that are not saturated
+        return np.where(tied, rng.choice(few, shape), free)
     if name in ("multiplier", "other_multiplier"):
-        return np.where(tied, 1 << power, rng.integers(0 if "y" in before else -127, 128, n))
+        # Of a slope also negative ones: what is below zero times them is above it, at a tie too.
+        one = 1 << power if "y" in before else rng.choice([1, -1], n) << power
+        return np.where(tied, one, rng.integers(0 if "y" in before else -127, 128, n))
     if name == "factor":
         large, small = rng.integers(1 << 30, (1 << 31) - 1, n), rng.integers(1, 127, n)
         return np.where(tied, 1 << power, np.where(rng.random(n) < 0.5, large, small))
@@ -99,15 +105,41 @@ def drawn(
         size = np.abs(before.get("factor", before.get("multiplier", 1)))
         size = size * np.abs(before.get("alpha", 32 if "factor" in before else 1)) + 1
         free = np.maximum(np.log2(size).astype(np.int64) + rng.integers(-1, 5, n), 1)
-        return np.where(tied, power + rng.integers(1, 4, n), free)
-    if name in ("value", "offset"):
-        free = rng.normal(0, 60, n)
-        return np.where(tied, rng.integers(-200, 200, n) / 4, free)
+        return np.where(tied, power + rng.choice([1, 1, 1, 2, 3], n), free)
+    single, half = np.arange(n) % 3 == 1, rng.integers(0, 60, n) + 0.5
+    if name == "value":
+        return np.where(
+            tied, rng.choice([1, -1], n) * half * 0.5 ** (power % 3), rng.normal(0, 60, n)
+        )
+    if name == "offset":
+        free = np.where(tied, rng.integers(-200, 200, n) / 4, rng.normal(0, 60, n))
+        return np.where(single, _sums(before) - rng.choice([1, -1], n) * half, free)
     if name.endswith("scale"):
         free = np.exp(rng.uniform(-1, 1, n)) / (9 if "inputs" in before else 1)
-        return np.where(tied, 0.5 ** rng.integers(0, 3, n), free)
+        twos = power % 3 if "value" in before else rng.integers(0, 3, n)
+        free = np.where(tied, 0.5**twos, free)
+        if name == "scale" and "y" in before:
+            total = np.abs(_sums(before))
+            free = np.where(single & (total > 0), total / half.astype(np.float32), free)
+        return free
     held = np.where(often, rng.choice([-128, 127, 0], shape), rng.integers(-128, 128, shape))
     return held + 128 * before["uint8"].reshape(-1, *[1] * (len(shape) - 1))
+
+
+def _sums(before: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
+    """Return what is rounded, but for AvgPool's Offset and the scale of an asymmetric Add."""
+    if "inside" in before:
+        inside = (before["inside"][:, None] >> np.arange(TAPS)) & 1
+        codes = np.where(inside, before["inputs"], before["input_zero_point"][:, None])
+        return before["scale"].view(np.float32) * codes.sum(axis=1).astype(np.float32)
+    one, other = (
+        before[scale].view(np.float32) * (before[x] - before[zero]).astype(np.float32)
+        for x, scale, zero in (
+            ("x", "input_scale", "input_zero_point"),
+            ("y", "other_scale", "other_zero_point"),
+        )
+    )
+    return np.add(one, other, dtype=np.float32)
 
 
 def quantization(scale: int, zero_point: int) -> Quantization:

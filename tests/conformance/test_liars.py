@@ -6,9 +6,11 @@ import pytest
 from eightfold.conformance.judge.diagnosis import judge
 from eightfold.conformance.judge.forms import FORMS
 from eightfold.conformance.judge.subject import pairs
+from eightfold.conformance.judge.tpu_mlir import SUBJECTS
 from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, results_with
 from eightfold.conformance.liars import (
     CONTROL_LIARS,
+    FORM_UNITS,
     TABLE_FAULTS,
     ControlLiar,
     LyingSequence,
@@ -17,10 +19,14 @@ from eightfold.conformance.liars import (
     Named,
     control_finding,
     every_liar,
+    form_results,
     liar_cases,
     liar_results,
+    name_form_liars,
     name_liars,
 )
+from eightfold.conformance.profile import PROFILES
+from eightfold.conformance.units.registry import unit_cases
 from tests.support.conformance.requantizations import UNSEEN
 
 pytestmark = pytest.mark.slow
@@ -85,6 +91,24 @@ def test_two_mistakes_at_once_deviate(simulator: str) -> None:
         for each in name_liars(form, simulator, "smoke", liars=chosen):
             assert not each.verdict.conforms, each.mistakes
             assert each.named, each.mistakes
+
+
+@pytest.mark.usual(names=["icarus-prelu]", "icarus-pad]"])
+@pytest.mark.parametrize("unit", FORM_UNITS)
+def test_the_rtl_of_each_mistake_of_a_form_is_what_is_said_and_named(
+    unit: str, simulator: str
+) -> None:
+    """And a right form conforms; what cases cannot tell is named together."""
+    columns = unit_cases(unit, PROFILES["tpu-mlir"], "smoke").inputs
+    cases = {name: values.astype(np.int64) for name, values in columns.items()}
+    liars = [(), *((mistake,) for mistake in SUBJECTS[unit].mistakes)]
+    results = form_results(unit, cases, liars, simulator)
+    for mistakes, theirs in zip(liars, results, strict=True):
+        expected = SUBJECTS[unit].compute(cases, mistakes)
+        np.testing.assert_array_equal(theirs, expected, err_msg=str(mistakes))
+    found = list(name_form_liars(unit, simulator))
+    assert [each.mistakes for each in found if wrong(each)] == []
+    assert found[0].verdict.power.unseen == ()
 
 
 QUICK = ("parameters_before", "bias_per_tile", "entry_after", "compared_unsigned", "sticky_flag")
