@@ -33,8 +33,7 @@ PROGRESS_SECONDS = 2.0
 fallback_option = click.option(
     "--fallback",
     type=click.Choice(["golden"]),
-    help="Run operators that the accelerator does not compute in numpy, and say so; of a network "
-    "that is imported on the way keep layers without int8 form as tables, as in eightfold import.",
+    help="Run operators that the accelerator does not compute in numpy, and say so.",
 )
 
 reference_option = click.option(

@@ -172,7 +172,9 @@ def run(
 ) -> None:
     """Run MODEL once and report every operator; with --frames those of the last inference.
 
-    MODEL.npz is a network that `eightfold import --spec tpu-mlir` has written.
+    MODEL.xml and MODEL.onnx are imported first, as by `eightfold import`; with --fallback golden
+    layers without int8 form are kept as tables. MODEL.npz is a network that `eightfold import
+    --spec tpu-mlir` has written.
 
     --json and --html have besides how each frame compares.
     """
