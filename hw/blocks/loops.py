@@ -8,7 +8,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
-from eightfold.hw.blocks.sums import chosen, reduced
+from eightfold.hw.blocks.sums import retreat, select
 
 
 class Address(NamedTuple):
@@ -140,7 +140,7 @@ class Loops(Component):
             with m.Elif(advances):
                 m.d.comb += ends[k].eq(left == 2)
             with m.If(enable & (begins | advances)):
-                m.d.sync += left.eq(reduced(begins, Mux(restart, count, again), left, 1))
+                m.d.sync += left.eq(retreat(begins, Mux(restart, count, again), left, 1))
             with m.If(enable & restart):
                 m.d.sync += [again.eq(count), single.eq(count == 1)]
         return ends
@@ -179,7 +179,7 @@ class Loops(Component):
         next_going, next_adding = self._choice(loops, next_wraps)
         total = Signal(bits, name=f"{name}_next")
         m.d.comb += [
-            total.eq(chosen(positions, going) + chosen(strides, adding)),
+            total.eq(select(positions, going) + select(strides, adding)),
             self.o.payload[name].eq(positions[0]),
         ]
         with m.If(enable):

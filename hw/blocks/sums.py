@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from amaranth.hdl import Const, Mux, Value
 
 
-def chosen(values: Sequence[Value], bits: Iterable[Value]) -> Value:
+def select(values: Sequence[Value], bits: Iterable[Value]) -> Value:
     """Return the value whose bit is set, or 0: gates that a carry cell behind them takes in."""
     union: Value = Const(0)
     for value, bit in zip(values, bits, strict=True):
@@ -13,7 +13,7 @@ def chosen(values: Sequence[Value], bits: Iterable[Value]) -> Value:
     return union
 
 
-def advanced(restart: Value, start: Value, value: Value, step: Value | int) -> Value:
+def advance(restart: Value, start: Value, value: Value, step: Value | int) -> Value:
     """Return ``start`` if ``restart``, else ``value + step``, as one sum.
 
     A choice behind an adder would be a look-up table more per bit. In front of it both choices and
@@ -22,6 +22,6 @@ def advanced(restart: Value, start: Value, value: Value, step: Value | int) -> V
     return Mux(restart, start, value) + Mux(restart, 0, step)
 
 
-def reduced(restart: Value, start: Value, value: Value, step: Value | int) -> Value:
-    """Return ``start`` if ``restart``, else ``value - step``, as `advanced` does."""
+def retreat(restart: Value, start: Value, value: Value, step: Value | int) -> Value:
+    """Return ``start`` if ``restart``, else ``value - step``, as `advance` does."""
     return Mux(restart, start, value) - Mux(restart, 0, step)

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.skid import Skid
-from eightfold.hw.blocks.sums import reduced
+from eightfold.hw.blocks.sums import retreat
 from eightfold.hw.memory.linear_fetch import LinearFetch
 from eightfold.hw.ports import BURST, memory_read
 from eightfold.isa import ADDRESS_BITS
@@ -72,7 +72,7 @@ class CommandFetch(Component):
         words = self.length >> 2
         with m.If(self.start | (skid.i.valid & skid.i.ready)):
             m.d.sync += [
-                left.eq(reduced(self.start, words, left, 1)),
+                left.eq(retreat(self.start, words, left, 1)),
                 more.eq(Mux(self.start, words != 0, left != 1)),
             ]
         m.d.sync += asking.eq(Mux(asking, ~fetch.runs.ready, self.start))

@@ -76,9 +76,11 @@ class Registers(Component):
     values: Annotated[data.View, lambda self: In(register_layout(Access.READ_ONLY, self.config))]
     """What software reads."""
     counter: Annotated[Signal, Out(range(len(COUNTERS)))]
-    """As `eightfold.hw.control.counters.Counters` has ``number``, and so on."""
+    """A counter, by its number among `eightfold.isa.COUNTERS`."""
     counter_read: Annotated[Signal, Out(1)]
+    """It may be what software reads."""
     counter_value: Annotated[Signal, In(32)]
+    """In the cycle after ``counter_read``: its value."""
 
     # Of `axi4_lite_members`, for type checkers:
     s_axi_awaddr: Signal

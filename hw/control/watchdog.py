@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
-from eightfold.hw.blocks.sums import reduced
+from eightfold.hw.blocks.sums import retreat
 
 
 class Watchdog(Component):
@@ -34,7 +34,7 @@ class Watchdog(Component):
         m.d.sync += [restart.eq(self.progress | ~self.enable), limited.eq(self.limit != 0)]
         over = left == 0
         with m.If(restart | ~over):
-            m.d.sync += left.eq(reduced(restart, self.limit, left, 1))
+            m.d.sync += left.eq(retreat(restart, self.limit, left, 1))
         with m.If(restart | over):
             m.d.sync += self.expired.eq(~restart & limited)
         return m

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import parameter_layout
 from eightfold.hw.blocks.skid import Stage
-from eightfold.hw.blocks.sums import reduced
+from eightfold.hw.blocks.sums import retreat
 from eightfold.target.config import AcceleratorConfig
 
 RECORD = 16
@@ -87,7 +87,7 @@ class ParameterRecords(Component):
             following = self.runs.payload.channels
             # Of the conditions above what is known early.
             ends = run.single | ~active
-            m.d.sync += run.channels.eq(reduced(ends, following, run.channels, 1))
+            m.d.sync += run.channels.eq(retreat(ends, following, run.channels, 1))
         self._assemble(m, run, active, output)
         return m
 

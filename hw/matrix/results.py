@@ -10,7 +10,7 @@ from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import hdl, result_layout
 from eightfold.hw.blocks.skid import Stage
-from eightfold.hw.blocks.sums import chosen, reduced
+from eightfold.hw.blocks.sums import retreat, select
 from eightfold.hw.matrix.strides import Strides
 from eightfold.hw.ports import scratchpad_write, scratchpad_write_layout
 from eightfold.isa import LOCAL, MATRIX
@@ -148,7 +148,7 @@ class MatrixResults(Component):
             m.d.sync += run.eq(0)
         with m.If(step & group):
             m.d.sync += [
-                group_left.eq(reduced(~run, command.groups, group_left, 1)),
+                group_left.eq(retreat(~run, command.groups, group_left, 1)),
                 group_last.eq(Mux(run, group_left == 2, command.groups == 1)),
             ]
         wraps = [Const(1), x.last, x.last & y.last]  # up to which loop
@@ -164,7 +164,7 @@ class MatrixResults(Component):
         strides = [command.target_x, command.target_y, command.target_group]
         total = Signal(hdl(LOCAL))
         advances = [wraps[0] & ~wraps[1], wraps[1] & ~wraps[2], wraps[2]]
-        m.d.comb += total.eq(chosen(positions, advances) + chosen(strides, advances))
+        m.d.comb += total.eq(select(positions, advances) + select(strides, advances))
         for k, position in enumerate(positions):
             with m.If(start):
                 m.d.sync += position.eq(command.target)

@@ -6,7 +6,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, signed
 from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
-from eightfold.hw.blocks.sums import reduced
+from eightfold.hw.blocks.sums import retreat
 
 
 class Firing(Component):
@@ -33,7 +33,7 @@ class Firing(Component):
         left = Signal(16, reset_less=True)
         with m.If(self.step):
             m.d.sync += left.eq(
-                reduced(self.restart, self.first, Mux(self.fire, self.period, left), 1)
+                retreat(self.restart, self.first, Mux(self.fire, self.period, left), 1)
             )
             with m.If(self.restart):
                 m.d.sync += self.fire.eq(self.first == 0)
@@ -78,7 +78,7 @@ class Strides(Component):
         m.d.sync += whole.eq(Cat(self.count, self.count == 0) + complement)
         m.d.comb += self.none.eq(whole < 0)
         with m.If(self.step):
-            m.d.sync += left.eq(reduced(self.restart, whole, left, self.period))
+            m.d.sync += left.eq(retreat(self.restart, whole, left, self.period))
             with m.If(self.restart):
                 m.d.sync += self.last.eq(whole < self.period)
             with m.Else():

@@ -10,7 +10,7 @@ from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.blocks.loops import Address, Loops, iteration_layout
 from eightfold.hw.blocks.skid import Skid
-from eightfold.hw.blocks.sums import reduced
+from eightfold.hw.blocks.sums import retreat
 from eightfold.hw.matrix.strides import Firing
 from eightfold.isa import LOCAL, LOCAL_BITS, MATRIX, streams
 from eightfold.target.config import AcceleratorConfig
@@ -202,7 +202,7 @@ class MatrixWalk(Component):
                 m.d.sync += o.lead.eq(0)
         # No pass begins in a lead, so what it begins with is known before ``begin``.
         with m.If(~o.lead | self.o.ready):
-            m.d.sync += left.eq(reduced(~o.lead, command.lead, left, 1))
+            m.d.sync += left.eq(retreat(~o.lead, command.lead, left, 1))
         return final
 
     def _fire(self, m: Module, command: data.View, vectors: Loops) -> None:

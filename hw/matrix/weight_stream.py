@@ -11,7 +11,7 @@ from eightfold.hw.blocks.fifo import Fifo
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.layouts import hdl, weight_layout
 from eightfold.hw.blocks.skid import Stage
-from eightfold.hw.blocks.sums import reduced
+from eightfold.hw.blocks.sums import retreat
 from eightfold.hw.memory.region_fetch import RegionFetch, part_layout
 from eightfold.hw.ports import memory_read, region_layout
 from eightfold.isa import WEIGHTS
@@ -244,4 +244,4 @@ class WeightStream(Component):
         with m.If(runs.r_en | (passes & last)):
             # Of the conditions above what is known early.
             over = run.single | ~active
-            m.d.sync += run.buffers.eq(reduced(over, following.buffers, run.buffers, 1))
+            m.d.sync += run.buffers.eq(retreat(over, following.buffers, run.buffers, 1))

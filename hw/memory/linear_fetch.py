@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
-from eightfold.hw.blocks.sums import advanced, reduced
+from eightfold.hw.blocks.sums import advance, retreat
 from eightfold.hw.ports import BURST, memory_read
 from eightfold.isa import ADDRESS_BITS
 from eightfold.target.config import AcceleratorConfig
@@ -108,8 +108,8 @@ class LinearFetch(Component):
         m.d.sync += [left_queue.eq(leaves), room.eq(room + left_queue - Mux(reserve, burst, 0))]
         with m.If(waits | taken):
             m.d.sync += [
-                beat.eq(advanced(waits, run.address[self._shift :], beat, burst)),
-                left.eq(reduced(waits, run.beats, left, burst)),
+                beat.eq(advance(waits, run.address[self._shift :], beat, burst)),
+                left.eq(retreat(waits, run.beats, left, burst)),
             ]
         with m.FSM():
             with m.State("WAIT"):

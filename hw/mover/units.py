@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.skid import Skid, Stage
-from eightfold.hw.blocks.sums import advanced, reduced
+from eightfold.hw.blocks.sums import advance, retreat
 from eightfold.hw.mover.runs import local_place, place, run_layout, spaces_layout
 from eightfold.hw.ports import BURST, burst_layout, local_address
 from eightfold.isa import ADDRESS_BITS
@@ -149,9 +149,9 @@ class Units(Component):
         begins = final | ~valid
         with m.If(load | go):
             m.d.sync += [
-                run.outer.eq(advanced(begins, new.outer, run.outer, size)),
-                run.local.eq(advanced(begins, new.local, run.local, size)),
-                run.more.eq(reduced(begins, new.more, run.more, 1)),
+                run.outer.eq(advance(begins, new.outer, run.outer, size)),
+                run.local.eq(advance(begins, new.local, run.local, size)),
+                run.more.eq(retreat(begins, new.more, run.more, 1)),
             ]
 
     def _describe(
