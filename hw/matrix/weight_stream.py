@@ -28,6 +28,7 @@ def run_layout(config: AcceleratorConfig) -> data.StructLayout:
             "buffers": unsigned(32),
             "single": unsigned(1),  # buffers is 1
             "lanes": range(config.lanes),  # words of a buffer, minus 1
+            "word": unsigned(1),  # a buffer has one
             "end": unsigned(1),  # of the command
         }
     )
@@ -144,6 +145,7 @@ class WeightCommands(Component):
             self.runs.payload.buffers.eq(buffers),
             self.runs.payload.single.eq(buffers == 1),
             self.runs.payload.lanes.eq(lanes - 1),
+            self.runs.payload.word.eq(lanes == 1),
             self.runs.payload.end.eq(end),
         ]
 
@@ -221,12 +223,13 @@ class WeightStream(Component):
         run = Signal(shape, reset_less=True)
         active = Signal()
         lane = Signal.like(run.lanes, reset_less=True)  # words of the buffer after this one
-        last, ends, passes = Signal(), Signal(), Signal()
+        # Whether there are none: known before, since what takes a word says so late.
+        last = Signal(reset_less=True)
+        ends, passes = Signal(), Signal()
         m.d.comb += [
             runs.w_en.eq(commands.runs.valid),
             commands.runs.ready.eq(runs.w_rdy),
             runs.w_data.eq(commands.runs.payload),
-            last.eq(lane == 0),
             ends.eq(last & run.single),
             gearbox.drop.eq(ends & run.end),
             output.i.payload.last.eq(last),
@@ -236,11 +239,12 @@ class WeightStream(Component):
             runs.r_en.eq(~active | (passes & ends)),
         ]
         with m.If(runs.r_en):
-            m.d.sync += [active.eq(runs.r_rdy), run.eq(following), lane.eq(following.lanes)]
+            m.d.sync += [active.eq(runs.r_rdy), run.eq(following)]
+            m.d.sync += [lane.eq(following.lanes), last.eq(following.word)]
         with m.Elif(passes & last):
-            m.d.sync += [lane.eq(run.lanes), run.single.eq(run.buffers == 2)]
+            m.d.sync += [run.single.eq(run.buffers == 2), lane.eq(run.lanes), last.eq(run.word)]
         with m.Elif(passes):
-            m.d.sync += lane.eq(lane - 1)
+            m.d.sync += [lane.eq(lane - 1), last.eq(lane == 1)]
         with m.If(runs.r_en | (passes & last)):
             # Of the conditions above what is known early.
             over = run.single | ~active
