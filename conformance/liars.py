@@ -102,8 +102,8 @@ def liar_results(
     given = dict(cases) | {"bias": cases.get("bias", np.zeros(count, np.int64))}
     given["accumulator"] = given.pop("acc")
     given["plain"] = np.full(count, FORMS[form].fraction_bits == 0, np.int64)
-    made_ = [made(reference, mistakes) for mistakes in liars]
-    return _simulated(LyingRequantizer(), given, CHOICES, made_, simulator)
+    arithmetics = [made(reference, mistakes) for mistakes in liars]
+    return _simulated(LyingRequantizer(), given, CHOICES, arithmetics, simulator)
 
 
 def _simulated(
@@ -194,8 +194,8 @@ def form_results(
         whole = np.trunc(units).astype(np.int64)
         given["fill"] = whole | (units != whole)  # what is below the last bit is no tie
     reference = tpu_mlir.FormArithmetic(rounding="half_away" if unit == "pad" else "half_up")
-    made_ = [made(reference, mistakes) for mistakes in liars]
-    return _simulated(LyingForm(), given, FORM_CHOICES, made_, simulator)
+    arithmetics = [made(reference, mistakes) for mistakes in liars]
+    return _simulated(LyingForm(), given, FORM_CHOICES, arithmetics, simulator)
 
 
 def name_form_liars(unit: str, simulator: str, level: Level = "smoke") -> "Iterator[Named]":

@@ -148,7 +148,7 @@ class Registers(Component):
     def _read(self, m: Module) -> None:
         """Register the address, then a value of each quarter of the registers, then one of them.
 
-        The counters are a quarter, and their value comes from a register of theirs.
+        The counters are a quarter, and give a value in the cycle after they were asked.
         """
         asked, found = Signal(), Signal()
         index = Signal(REGISTER_ADDRESS_BITS - 2, name="read_index", reset_less=True)

@@ -239,47 +239,58 @@ REGISTERS = (
     ),
 )
 
-QUEUES = tuple(
-    Checked(
-        name=f"credit-{depth}",
-        family="credit",
-        file="hw/blocks/credit.py",
-        text=f"`CreditQueue` of 2 to 8 results: {ORDER}; there are as many credits as places that "
-        "are not taken, and a result is on `o` two cycles after its push at the latest",
-        assumed="who feeds it takes a credit only if there is one, and pushes once for each",
-        make=partial(Credits, depth),
-        limit=300,
-        long=depth > 3,
-        breaks=(
-            Break("several.eq(credits > 2)", "several.eq(credits > 1)"),
-            Break("read.eq(waiting & (self.o.ready | ~valid))", "read.eq(waiting)"),
-            Break("Mux(pointer == self.depth - 1, 0, pointer + 1)", "pointer + 1"),
+
+def _by_depth(
+    name: str,
+    make: Callable[[int], Property],
+    depths: range,
+    breaks: tuple[Break, ...],
+    *,
+    text: str,
+    assumed: str = "",
+) -> tuple[Checked, ...]:
+    """Return a proof of a queue of each depth; breaks are tried at a depth of 3."""
+    return tuple(
+        Checked(
+            name=f"{name}-{depth}",
+            family=name,
+            file=f"hw/blocks/{name}.py",
+            make=partial(make, depth),
+            limit=300,
+            long=depth > 3,
+            breaks=breaks if depth == 3 else (),
+            text=text,
+            assumed=assumed,
         )
-        if depth == 3
-        else (),
+        for depth in depths
     )
-    for depth in range(2, 9)
+
+
+QUEUES = _by_depth(
+    "credit",
+    Credits,
+    range(2, 9),
+    (
+        Break("several.eq(credits > 2)", "several.eq(credits > 1)"),
+        Break("read.eq(waiting & (self.o.ready | ~valid))", "read.eq(waiting)"),
+        Break("Mux(pointer == self.depth - 1, 0, pointer + 1)", "pointer + 1"),
+    ),
+    text=f"`CreditQueue` of 2 to 8 results: {ORDER}; there are as many credits as places that "
+    "are not taken, and a result is on `o` two cycles after its push at the latest",
+    assumed="who feeds it takes a credit only if there is one, and pushes once for each",
 )
 
-FIFOS = tuple(
-    Checked(
-        name=f"fifo-{depth}",
-        family="fifo",
-        file="hw/blocks/fifo.py",
-        text=f"`Fifo` of 1 to 8 words: {ORDER}; it takes a word whenever it has a place, and shows "
-        "the oldest whenever it has one",
-        make=partial(Places, depth),
-        limit=300,
-        long=depth > 3,
-        breaks=(
-            Break("reads | (level != self.depth - 1)", "reads"),
-            Break("writes | (level != 1)", "writes | (level != 0)"),
-            Break("Mux(port.addr == self.depth - 1, 0, port.addr + 1)", "port.addr + 1"),
-        )
-        if depth == 3
-        else (),
-    )
-    for depth in range(1, 9)
+FIFOS = _by_depth(
+    "fifo",
+    Places,
+    range(1, 9),
+    (
+        Break("reads | (level != self.depth - 1)", "reads"),
+        Break("writes | (level != 1)", "writes | (level != 0)"),
+        Break("Mux(port.addr == self.depth - 1, 0, port.addr + 1)", "port.addr + 1"),
+    ),
+    text=f"`Fifo` of 1 to 8 words: {ORDER}; it takes a word whenever it has a place, and shows "
+    "the oldest whenever it has one",
 )
 
 CUTS = tuple(
