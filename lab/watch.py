@@ -77,10 +77,7 @@ class Found:
 def fetch(folder: Path) -> None:
     """Put the newest packages into a new folder.
 
-    Raises
-    ------
-    InputError
-        If they are not to be had.
+    Raises InputError if they are not to be had.
     """
     # What they need is there already: of the versions that they replace.
     words = ["install", "--pre", "--no-deps", "--target", str(folder), "--retries", "1", "--quiet"]
@@ -100,19 +97,9 @@ def fetch(folder: Path) -> None:
 def compare(reference: str, packages: Path | None, out: Path, options: Sequence[str]) -> Found:
     """Run a campaign of operators against a reference.
 
-    Parameters
-    ----------
-    packages
-        A folder that lies before what is installed; None: what is installed is meant.
-    out
-        Folder of the campaign, a new one.
-    options
-        Further ones of ``eightfold campaign run``.
-
-    Raises
-    ------
-    InputError
-        If it does not run to its end, or another package was loaded.
+    ``packages``: a folder that lies before what is installed; None: what is installed is meant.
+    ``out``: folder of the campaign, a new one. ``options``: further ones of ``eightfold campaign
+    run``. Raises InputError if it does not run to its end, or another package was loaded.
     """
     first = [str(packages.resolve())] if packages else []
     paths = [*first, *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -135,10 +122,7 @@ def compare(reference: str, packages: Path | None, out: Path, options: Sequence[
 def found_in(folder: Folder, reference: str) -> Found:
     """Return what a campaign of operators has shown.
 
-    Raises
-    ------
-    InputError
-        If cases have not run.
+    Raises InputError if cases have not run.
     """
     runtime = RUNTIMES[reference]
     found = Found(folder.facts()["identity"][runtime.title], runtime.lacks)

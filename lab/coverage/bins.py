@@ -55,12 +55,7 @@ def covered(
 ) -> Counter[Bin]:
     """Return how many operators of a graph that has run have shown each bin.
 
-    Parameters
-    ----------
-    compiled
-        What ran.
-    inputs, results
-        Tensors by index; ``results`` are the accelerator's.
+    ``inputs``, ``results``: tensors by index; ``results`` are the accelerator's.
     """
     asked = any(operator.name in REQUANTIZED for operator in graph.operators)
     values = {**graph.initial_state(), **inputs, **results}

@@ -161,13 +161,7 @@ def _extremum() -> list[Point]:
 
 
 def _unary(*points: Point, output: bool = True) -> list[Point]:
-    return [
-        *zero_points(0, output=output),
-        *codes(),
-        elements(),
-        rank((1, 2, 3, 4)),
-        *points,
-    ]
+    return [*zero_points(0, output=output), *codes(), elements(), rank((1, 2, 3, 4)), *points]
 
 
 REFERENCE = requantized("reference")

@@ -163,9 +163,7 @@ MOVEMENT: dict[str, list[Point]] = {
         *copied(range(1, 6), kept=False),
         one_of("rank of the result", (2, 3), lambda s: len(s.output().shape)),
         flags(
-            "shape",
-            operand=lambda s: s.tensor(1) is not None,
-            option=lambda s: s.tensor(1) is None,
+            "shape", operand=lambda s: s.tensor(1) is not None, option=lambda s: s.tensor(1) is None
         ),
     ],
     "SQUEEZE": [
@@ -384,9 +382,7 @@ INDEXING: dict[str, list[Point]] = {
         *copied(range(1, 8)),
         operand_type(1),
         flags(
-            "begin",
-            zero=lambda s: (s.array(1) == 0).any(),
-            inside=lambda s: (s.array(1) > 0).any(),
+            "begin", zero=lambda s: (s.array(1) == 0).any(), inside=lambda s: (s.array(1) > 0).any()
         ),
         flags(
             "size",

@@ -17,12 +17,8 @@ from lab.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES, Labels
 class Sample:
     """An operator with the values it worked on.
 
-    Attributes
-    ----------
-    values
-        Inputs and results by tensor, constants left out.
-    accelerator, reference
-        Bins of the requantizations, as `lab.coverage.requantizations` returns them.
+    ``values``: inputs and results by tensor, constants left out. ``accelerator``, ``reference``:
+    bins of the requantizations, as `lab.coverage.requantizations` returns them.
     """
 
     graph: Graph
@@ -73,10 +69,7 @@ class Point:
     def seen(self, sample: Sample) -> frozenset[str]:
         """Return the bins a sample shows.
 
-        Raises
-        ------
-        ValueError
-            If one of them is not in the point's list: the list is wrong.
+        Raises ValueError if one of them is not in the point's list: the list is wrong.
         """
         seen = frozenset(self.observe(sample))
         if unknown := seen - set(self.bins):

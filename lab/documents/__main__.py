@@ -20,13 +20,7 @@ from lab.documents.part import Part
 
 def _parts() -> Iterator[Part]:
     yield Part("isa", Path("docs/isa.md"), lambda text: isa_document())
-    yield from (
-        *tables.TABLES,
-        *kit.TABLES,
-        *throughput.parts(),
-        *evidence.parts(),
-        *others.PARTS,
-    )
+    yield from (*tables.TABLES, *kit.TABLES, *throughput.parts(), *evidence.parts(), *others.PARTS)
 
 
 PARTS = {part.name: part for part in _parts()}
@@ -36,10 +30,7 @@ PARTS = {part.name: part for part in _parts()}
 def stale(part: Part) -> str | None:
     """Return the text that a part's document should have; None if it has it.
 
-    Raises
-    ------
-    ValueError
-        If its markers are missing.
+    Raises ValueError if its markers are missing.
     """
     text = (IMPORT_ROOT / part.document).read_text(encoding="utf-8")
     new = part.rewrite(text)

@@ -34,28 +34,18 @@ SuiteColumn = tuple[str, str]
 class Entry:
     """The cases of one suite in one column of a campaign.
 
-    Attributes
-    ----------
-    suite
-        The suite's name.
-    column
-        What computed: the backend, its configuration, and the reference unless it is LiteRT.
-    command
-        What asks for the campaign again.
-    date
-        When its last unit ended, ``YYYY-MM-DD``.
-    commit
-        Of the checkout that began it, and of those at which failed cases ran again.
-    cases
-        How many ended how, by what they are about (an operator, a file of the hardware, a proof;
-        empty where a suite has none of these). How: a verdict, or ``waiting``; of a mutant what
-        `lab.mutants.judge.How` says.
-    kinds
-        Of cases that have passed or were refused, what their messages begin with, up to a colon.
-    bins
-        Of functional coverage by operator: bins that were hit, and bins that can be.
-    seconds
-        That the units took together, by processors' clocks on the wall.
+    - ``column``: what computed: the backend, its configuration, and the reference unless it is
+      LiteRT.
+    - ``command``: what asks for the campaign again.
+    - ``date``: when its last unit ended, ``YYYY-MM-DD``.
+    - ``commit``: of the checkout that began it, and of those at which failed cases ran again.
+    - ``cases``: how many ended how, by what they are about (an operator, a file of the hardware, a
+      proof; empty where a suite has none of these). How: a verdict, or ``waiting``; of a mutant
+      what `lab.mutants.judge.How` says.
+    - ``kinds``: of cases that have passed or were refused, what their messages begin with, up to a
+      colon.
+    - ``bins``: of functional coverage by operator: bins that were hit, and bins that can be.
+    - ``seconds``: that the units took together, by processors' clocks on the wall.
     """
 
     suite: str
@@ -95,11 +85,8 @@ class Entry:
 def campaign_entries(path: Path) -> list[Entry]:
     """Return what a campaign has shown, an entry for each suite in each column.
 
-    Raises
-    ------
-    InputError
-        If the folder has no campaign, or one that others were merged into: its cases have several
-        commands.
+    Raises InputError if the folder has no campaign, or one that others were merged into: its cases
+    have several commands.
     """
     folder = Folder(path)
     facts = folder.facts()
@@ -184,10 +171,7 @@ def _bins(results: Results) -> dict[str, tuple[int, int]]:
 def read_record(path: Path) -> list[Entry]:
     """Return the entries of a file, none if it is not there.
 
-    Raises
-    ------
-    InputError
-        If it is no such file, or of another version.
+    Raises InputError if it is no such file, or of another version.
     """
     if not path.exists():
         return []
@@ -359,10 +343,7 @@ def _count(ended: Mapping[str, int], names: Iterable[str]) -> int:
 def write(folders: Iterable[Path], root: Path = IMPORT_ROOT) -> None:
     """Add campaigns to the record below a root, and write the pages.
 
-    Raises
-    ------
-    InputError
-        If a folder has no campaign of its own, or the record is not one.
+    Raises InputError if a folder has no campaign of its own, or the record is not one.
     """
     kept = read_record(root / RECORD)
     new = [entry for folder in folders for entry in campaign_entries(folder)]

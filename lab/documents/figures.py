@@ -52,10 +52,7 @@ LIMITED = 0.9
 def networks_of(folder: Path) -> list[tuple[Network, Path]]:
     """Return `NETWORKS` that the folder has; without any of them every model of the folder.
 
-    Raises
-    ------
-    InputError
-        If it has no model.
+    Raises InputError if it has no model.
     """
     known = [(network, folder / f"{network.stem}.tflite") for network in NETWORKS]
     if present := [(network, path) for network, path in known if path.is_file()]:
@@ -71,10 +68,7 @@ def measure(
 ) -> Iterator[Measurement]:
     """Run every network at every configuration.
 
-    Raises
-    ------
-    HardwareError
-        If a tensor differs from LiteRT's, or an operator did not run in hardware.
+    Raises HardwareError if a tensor differs from LiteRT's, or an operator did not run in hardware.
     """
     for config in configs:
         for network, path in models:
@@ -104,9 +98,7 @@ def estimated(graph: Graph, config: str, memory: str) -> Estimate:
 
 
 def memory_table(
-    networks: Iterable[tuple[str, Graph]],
-    configs: Sequence[str],
-    estimator: Estimator = estimated,
+    networks: Iterable[tuple[str, Graph]], configs: Sequence[str], estimator: Estimator = estimated
 ) -> str:
     """Return a row for each network and preset: cycles over each memory, the bus's share of them.
 
@@ -129,10 +121,7 @@ def memory_table(
 def write_documents(measurements: Sequence[Measurement], memories: str, root: Path) -> None:
     """Rewrite the generated parts of the documents below ``root``; ``memories``: a `memory_table`.
 
-    Raises
-    ------
-    InputError
-        If a document is missing or lacks the markers.
+    Raises InputError if a document is missing or lacks the markers.
     """
     parts: Mapping[str, Mapping[str, str]] = {
         "docs/cycles.md": {"cycles": summary_table(measurements)},

@@ -83,10 +83,7 @@ def stage(root: Path, folder: Path) -> None:
 def build(root: Path = ROOT) -> Path:
     """Write the site of the documents below ``root``, and return its folder.
 
-    Raises
-    ------
-    InputError
-        If MkDocs is not installed, or a document has a link that leads nowhere.
+    Raises InputError if MkDocs is not installed, or a document has a link that leads nowhere.
     """
     if find_spec("mkdocs") is None or find_spec("material") is None:
         raise InputError(

@@ -55,23 +55,11 @@ class Speed:
 def measure(model: str | Path, repeats: int = 21, seed: int = 0, batch: int = 1) -> Speed:
     """Measure one model in a child process, with BLAS limited to one thread.
 
-    Parameters
-    ----------
-    model
-        A ``.tflite`` file.
-    repeats
-        Measurements of each, after two that are not counted: golden checks in its first run and
-        prepares the graph in its second.
-    seed
-        Of the random inputs; inference i of a batch takes seed + i.
-    batch
-        Inferences per measurement, and by which its time is divided.
-
-    Raises
-    ------
-    InputError
-        If LiteRT is not installed, or the model cannot be run. The child may die (a failed check in
-        a kernel aborts).
+    ``repeats``: measurements of each, after two that are not counted: golden checks in its first
+    run and prepares the graph in its second. ``seed``: of the random inputs; inference i of a batch
+    takes seed + i. ``batch``: inferences per measurement, and by which its time is divided. Raises
+    InputError if LiteRT is not installed, or the model cannot be run. The child may die (a failed
+    check in a kernel aborts).
     """
     with needs_extra("compare", "speed"):
         require_module("ai_edge_litert")

@@ -101,10 +101,7 @@ def list_of_tests(root: Path = IMPORT_ROOT) -> str:
 def first_paragraph(path: Path) -> str:
     """Return the first paragraph of a module's docstring in one line, as a cell of a table.
 
-    Raises
-    ------
-    ValueError
-        If the module has none.
+    Raises ValueError if the module has none.
     """
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     if not docstring:

@@ -39,10 +39,7 @@ def free_bits(opcode: Opcode) -> list[int]:
 class Decoded(Property):
     """What the queues are offered is read again, as a stream of legal commands alone.
 
-    Parameters
-    ----------
-    numbered
-        Whether the numbers in the headers are looked at, which count the commands.
+    ``numbered``: whether the numbers in the headers are looked at, which count the commands.
     """
 
     def __init__(self, numbered: bool) -> None:

@@ -8,13 +8,7 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from eightfold.hw.array.multiplier import (
-    LATENCY,
-    TERMS,
-    Multiplier,
-    WeightEncoder,
-    term_layout,
-)
+from eightfold.hw.array.multiplier import LATENCY, TERMS, Multiplier, WeightEncoder, term_layout
 from eightfold.hw.blocks.component import Component
 from eightfold.target.config import MultiplierStyle
 from lab.formal.proof import Break, Proof

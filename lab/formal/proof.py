@@ -24,12 +24,8 @@ class Finding:
 class Break:
     """A fault in the source of the hardware, which a proof has to refute.
 
-    Attributes
-    ----------
-    before, after
-        A text that the file has once, and what takes its place.
-    file
-        Where, if not in the file that the proof is about.
+    ``before``, ``after``: a text that the file has once, and what takes its place. ``file``: where,
+    if not in the file that the proof is about.
     """
 
     before: str
@@ -39,10 +35,7 @@ class Break:
     def applied(self, text: str) -> str:
         """Return a file's text with the fault.
 
-        Raises
-        ------
-        InputError
-            If the text to be replaced is not there exactly once.
+        Raises InputError if the text to be replaced is not there exactly once.
         """
         if (count := text.count(self.before)) != 1:
             raise InputError(f"{self.before!r} is there {count} times; a break replaces one text")
@@ -53,24 +46,15 @@ class Break:
 class Proof(ABC):
     """Something that holds of the hardware.
 
-    Attributes
-    ----------
-    name
-        Of this proof alone, such as ``skid``.
-    family
-        What proofs of the same claim at several sizes have in common; they are a row of a table.
-    file
-        What of the hardware it is about, such as ``hw/blocks/skid.py``.
-    text
-        What holds, as a sentence without its full stop.
-    assumed
-        Of what is around the unit, as such a sentence; empty if nothing is.
-    limit
-        CPU seconds that it may take.
-    long
-        Whether it takes more than some seconds.
-    breaks
-        Faults that it refutes.
+    - ``name``: of this proof alone, such as ``skid``.
+    - ``family``: what proofs of the same claim at several sizes have in common; they are a row of a
+      table.
+    - ``file``: what of the hardware it is about, such as ``hw/blocks/skid.py``.
+    - ``text``: what holds, as a sentence without its full stop.
+    - ``assumed``: of what is around the unit, as such a sentence; empty if nothing is.
+    - ``limit``: CPU seconds that it may take.
+    - ``long``: whether it takes more than some seconds.
+    - ``breaks``: faults that it refutes.
     """
 
     name: str

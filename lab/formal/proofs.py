@@ -15,11 +15,7 @@ def _by_file(*proofs: Proof) -> Mapping[str, tuple[Proof, ...]]:
 
 
 PROOFS: Mapping[str, tuple[Proof, ...]] = _by_file(
-    *streams.PROOFS,
-    *products.PROOFS,
-    *requantizer.PROOFS,
-    *commands.PROOFS,
-    *memory.PROOFS,
+    *streams.PROOFS, *products.PROOFS, *requantizer.PROOFS, *commands.PROOFS, *memory.PROOFS
 )
 """The proofs of each file, whose numbers among these are their cases' seeds in a campaign."""
 

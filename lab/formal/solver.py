@@ -83,19 +83,8 @@ Multiply = Callable[[Term, Term, int], Term]
 class Symbolic:
     """A unit in cycles 0, 1, ..: inputs are free in each, registers are free before cycle 0.
 
-    Parameters
-    ----------
-    component
-        The unit.
-    multiply
-        What takes the place of a multiplication; by default z3's.
-    free
-        Signals that count as inputs, whatever drives them.
-
-    Raises
-    ------
-    KeyError
-        If there is no such signal.
+    ``multiply``: what takes the place of a multiplication; by default z3's. ``free``: signals that
+    count as inputs, whatever drives them. Raises KeyError if there is no such signal.
     """
 
     def __init__(

@@ -12,12 +12,8 @@ from lab.gates.writer import Writer, parameter, pin, pins
 def expression(table: int, pins: Sequence[str]) -> str:
     """Return Verilog of one bit that equals a table.
 
-    Parameters
-    ----------
-    table
-        2^n bits for n pins.
-    pins
-        What is at the pins, pin 0 first: names, or ``1'b0`` and ``1'b1``.
+    ``table``: 2^n bits for n pins. ``pins``: what is at the pins, pin 0 first: names, or ``1'b0``
+    and ``1'b1``.
     """
     for index in reversed(range(len(pins))):
         if pins[index] in ("1'b0", "1'b1"):

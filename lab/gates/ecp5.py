@@ -25,10 +25,7 @@ _WRITE_PINS = {
 def unpack(netlist: dict[str, Any]) -> None:
     """Replace nextpnr's cells by those of the netlist before it, in place.
 
-    Raises
-    ------
-    InputError
-        If a cell has a mode that is not known.
+    Raises InputError if a cell has a mode that is not known.
     """
     top = top_module(netlist)
     same: dict[Wire, Wire] = {}
@@ -158,12 +155,8 @@ def rewritten(text: str, top: str) -> str:
 def routed(text: str, top: str) -> str:
     """Return the Verilog of a module's netlist as nextpnr wrote it after routing.
 
-    Constants at output ports are not in what it writes: they are ``x``.
-
-    Raises
-    ------
-    InputError
-        If nextpnr is not installed, or fails.
+    Constants at output ports are not in what it writes: they are ``x``. Raises InputError if
+    nextpnr is not installed, or fails.
     """
     netlist = synthesized(text, top)
     device = Device.load("ecp5")

@@ -65,12 +65,7 @@ UNKNOWN_LEVELS = (0, 1)
 class Netlist:
     """Which netlist is simulated, and as what its constants ``x``.
 
-    Attributes
-    ----------
-    name
-        One of `NETLISTS`.
-    unknown
-        0 or 1: what every constant ``x`` of the netlist is.
+    ``name``: one of `NETLISTS`. ``unknown``: 0 or 1: what every constant ``x`` of the netlist is.
     """
 
     name: str
@@ -80,10 +75,8 @@ class Netlist:
     def of(cls, text: str) -> Self:
         """Return the netlist of a text such as ``ecp5`` or ``ecp5:1``, where ``x`` is 1.
 
-        Raises
-        ------
-        InputError
-            If there is none of that name, or ``x`` is to be something else than 0 or 1.
+        Raises InputError if there is none of that name, or ``x`` is to be something else than 0 or
+        1.
         """
         name, colon, level = text.partition(":")
         if name not in NETLISTS or (colon and level not in map(str, _levels(name))):
@@ -102,12 +95,8 @@ class Netlist:
 def levels_of(text: str) -> list[str]:
     """Return the netlists that a text asks for: one for either level of ``x``, if it names none.
 
-    An empty text, which is that of the RTL, is returned as it is.
-
-    Raises
-    ------
-    InputError
-        If there is no such netlist.
+    An empty text, which is that of the RTL, is returned as it is. Raises InputError if there is no
+    such netlist.
     """
     if not text:
         return [text]
@@ -165,19 +154,10 @@ def gates(
 ) -> Gates:
     """Return the design that has the netlist of another in its place.
 
-    Parameters
-    ----------
-    design
-        A component, a function that makes one, or a `eightfold.sim.simulator.sources.Unit`.
-    netlist
-        Such as ``ecp5``, see `Netlist.of`.
-    name
-        Of its module, as `eightfold.sim.simulator.build.build_model` takes it.
-
-    Raises
-    ------
-    InputError
-        If there is no such netlist.
+    ``design``: a component, a function that makes one, or a `eightfold.sim.simulator.sources.Unit`.
+    ``netlist``: such as ``ecp5``, see `Netlist.of`. ``name``: of its module, as
+    `eightfold.sim.simulator.build.build_model` takes it. Raises InputError if there is no such
+    netlist.
     """
     chosen = netlist if isinstance(netlist, Netlist) else Netlist.of(netlist)
     return Gates(source_of(design, name), chosen)
@@ -186,12 +166,7 @@ def gates(
 def accelerator_source(config: AcceleratorConfig, netlist: str = "") -> Source:
     """Return the accelerator's RTL, or a netlist of it such as ``ecp5``.
 
-    `Netlist.of` has the names.
-
-    Raises
-    ------
-    InputError
-        If there is no such netlist.
+    `Netlist.of` has the names. Raises InputError if there is no such netlist.
     """
     unit = Unit("accelerator", config)
     return gates(unit, netlist) if netlist else unit
@@ -200,10 +175,7 @@ def accelerator_source(config: AcceleratorConfig, netlist: str = "") -> Source:
 def netlist_source(netlist: str) -> AcceleratorSource | None:
     """Return what has `eightfold.Session` simulate a netlist such as ``ecp5``; None of no name.
 
-    Raises
-    ------
-    InputError
-        If there is no such netlist.
+    Raises InputError if there is no such netlist.
     """
     if not netlist:
         return None

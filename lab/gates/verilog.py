@@ -215,19 +215,9 @@ def to_verilog(netlist: dict[str, Any], name: str) -> str:
 
     Plusargs of the simulation decide what the netlist leaves open: ``+unknown=1`` makes its
     constants ``x`` 1 instead of 0, and ``+seed=...`` draws the noise that a memory starts with, and
-    that a read returns which meets a write.
-
-    Parameters
-    ----------
-    netlist
-        As Yosys writes it in JSON: flat, its top module with the attribute ``top``.
-    name
-        Of the module.
-
-    Raises
-    ------
-    InputError
-        If there is a cell, or a mode of one, that has no model.
+    that a read returns which meets a write. ``netlist``: as Yosys writes it in JSON: flat, its top
+    module with the attribute ``top``. Raises InputError if there is a cell, or a mode of one, that
+    has no model.
     """
     top = top_module(netlist)
     kinds = defaultdict[str, list[Cell]](list)

@@ -158,10 +158,7 @@ _START = (
 def parameter(cell: Cell, name: str, default: str, *allowed: str) -> str:
     """Return a parameter's text, which must be one of those that are modelled.
 
-    Raises
-    ------
-    InputError
-        If it is another: a netlist is not simulated as something that it is not.
+    Raises InputError if it is another: a netlist is not simulated as something that it is not.
     """
     value = cell["parameters"].get(name, default).strip()
     if value not in (default, *allowed):

@@ -23,21 +23,9 @@ BASES = (*OPERATORS, NETWORKS)
 class Mutant:
     """A file, how it is made, and arrays for the inputs of the model that it is made from.
 
-    Attributes
-    ----------
-    base
-        Of `BASES`.
-    donor
-        The operator of the model from which operators and tensors are spliced in.
-    seed
-        Of the base and of the donor.
-    mutations
-        In their order.
-    content
-        The mutated file.
-    given
-        Arrays by tensor index, also for constants, which may have become inputs; of every third
-        seed these are back to front.
+    ``donor``: the operator of the model from which operators and tensors are spliced in. ``seed``:
+    of the base and of the donor. ``given``: arrays by tensor index, also for constants, which may
+    have become inputs; of every third seed these are back to front.
     """
 
     base: str

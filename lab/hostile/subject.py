@@ -38,16 +38,9 @@ def run_compiled(
 ) -> dict[int, np.ndarray]:
     """Return what a stream leaves in the arena, after a proof that its tokens suffice.
 
-    Parameters
-    ----------
-    compiled
-        The only stream of a network, or one whose inputs are all in ``inputs``.
-    graph
-        What it was compiled from.
-    inputs
-        Arrays by tensor index.
-    seed
-        Of the order in which the engines take their turns.
+    ``compiled``: the only stream of a network, or one whose inputs are all in ``inputs``.
+    ``graph``: what it was compiled from. ``seed``: of the order in which the engines take their
+    turns.
     """
     check_tokens(compiled.config, compiled.words)
     inputs = {**graph.initial_state(), **inputs}
@@ -104,10 +97,7 @@ def _run(
 class MachineSession(Session):
     """A session on hardware, as `eightfold run` has it, whose commands run in numpy.
 
-    Parameters
-    ----------
-    options
-        As `eightfold.Session` takes them, without a backend.
+    ``options``: as `eightfold.Session` takes them, without a backend.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -172,14 +162,8 @@ class Step:
 def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Iterator[Step]:
     """Do each of `STEPS` with a file and yield how it ended.
 
-    Parameters
-    ----------
-    content
-        The file.
-    given
-        Arrays for inputs by tensor index; what does not fit an input is drawn instead.
-    folder
-        Where the compiler's files are written.
+    ``given``: arrays for inputs by tensor index; what does not fit an input is drawn instead.
+    ``folder``: where the compiler's files are written.
     """
     warnings.simplefilter("error")  # a line that numpy writes to the user's terminal
     graphs: list[Graph] = []

@@ -83,14 +83,8 @@ def ask_litert(
 ) -> Iterator[Opinion]:
     """Yield whether LiteRT runs a file and computes the same tensors.
 
-    Parameters
-    ----------
-    content
-        A file that loads.
-    given
-        As for `lab.hostile.subject.examine`.
-    computed
-        Golden's tensors by index; empty: only whether LiteRT runs it.
+    ``content``: a file that loads. ``given``: as for `lab.hostile.subject.examine`. ``computed``:
+    golden's tensors by index; empty: only whether LiteRT runs it.
     """
     if not _ORACLES:
         _ORACLES.append(Oracle(timeout=_SECONDS))
@@ -171,16 +165,9 @@ class Verdict:
 class Trial(Closing):
     """Two child processes with limits, the tool's and LiteRT's, which judge files.
 
-    Use it as a context manager.
-
-    Parameters
-    ----------
-    seconds
-        Of processor time for a file.
-    memory
-        Bytes that the tool's process may hold.
-    work
-        What is done with a file: `lab.hostile.subject.examine`, unless this is tested.
+    Use it as a context manager. ``seconds``: of processor time for a file. ``memory``: bytes that
+    the tool's process may hold. ``work``: what is done with a file: `lab.hostile.subject.examine`,
+    unless this is tested.
     """
 
     def __init__(

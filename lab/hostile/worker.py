@@ -20,16 +20,9 @@ class Worker(Closing):
     """Calls a function in a child process that is started once, and again behind a call that
     ended it.
 
-    Use it as a context manager, or call `close`.
-
-    Parameters
-    ----------
-    work
-        A function of a module, which yields its answers one by one.
-    seconds
-        Of processor time for one call.
-    memory
-        Bytes that the process may hold, what it needs by itself included.
+    Use it as a context manager, or call `close`. ``work``: a function of a module, which yields its
+    answers one by one. ``seconds``: of processor time for one call. ``memory``: bytes that the
+    process may hold, what it needs by itself included.
     """
 
     def __init__(

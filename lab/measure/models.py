@@ -59,12 +59,8 @@ QUARTER = Size("large", 16, 32)
 class Workload:
     """What a model asks of its operator, in figures.
 
-    Attributes
-    ----------
-    elements
-        What the operator's throughput counts.
-    units
-        What its cycles grow with besides, such as rows; None if with nothing.
+    ``elements``: what the operator's throughput counts. ``units``: what its cycles grow with
+    besides, such as rows; None if with nothing.
     """
 
     elements: int
@@ -74,11 +70,8 @@ class Workload:
 class MeasuredModel(NetworkBuilder):
     """Collects the model of one operator, the subject.
 
-    Parameters
-    ----------
-    inside
-        Whether each operand is copied within the accelerator right before the operator, as if an
-        operator before had computed it. Otherwise it is an input of the model.
+    ``inside``: whether each operand is copied within the accelerator right before the operator, as
+    if an operator before had computed it. Otherwise it is an input of the model.
     """
 
     def __init__(self, inside: bool) -> None:
@@ -192,18 +185,9 @@ INPUTS, OUTPUTS, WEIGHTS = "input", "output", "weight"
 class Series:
     """Models that differ in size alone.
 
-    Attributes
-    ----------
-    label
-        What they have in common.
-    build
-        Makes one.
-    counted
-        What `Workload.elements` counts.
-    unit
-        What `Workload.units` counts, in the singular; empty if it is None.
-    largest
-        The last size, of which all that the operator touches fits `base`'s scratchpad.
+    ``label``: what they have in common. ``counted``: what `Workload.elements` counts. ``unit``:
+    what `Workload.units` counts, in the singular; empty if it is None. ``largest``: the last size,
+    of which all that the operator touches fits `base`'s scratchpad.
     """
 
     label: str
@@ -253,15 +237,10 @@ REQUIREMENTS = (TWO_OPERANDS, TABLES, POOLS, REDUCTIONS, CONTIGUOUS, SOFTMAX)
 class CatalogueEntry:
     """What the code does not say of an operator, and `eightfold ops` shows.
 
-    Attributes
-    ----------
-    series
-        What is measured; the first one is what the operator's throughput is read from.
-    requirement
-        What its throughput must reach; None: nothing is asked.
-    limit
-        What the compiler refuses besides what `lab.measure.facts` finds by asking, or what a run
-        does not accept; empty if nothing. tests/lab/measure/test_limits.py shows each.
+    - ``series``: what is measured; the first one is what the operator's throughput is read from.
+    - ``requirement``: what its throughput must reach; None: nothing is asked.
+    - ``limit``: what the compiler refuses besides what `lab.measure.facts` finds by asking, or what
+      a run does not accept; empty if nothing. tests/lab/measure/test_limits.py shows each.
     """
 
     series: tuple[Series, ...]

@@ -86,10 +86,7 @@ def measure(
 ) -> dict[str, dict[str, list[Figure]]]:
     """Measure operators with Verilator at ``count`` sizes, the smallest first, in one simulation.
 
-    Raises
-    ------
-    HardwareError
-        If a result is not golden's.
+    Raises HardwareError if a result is not golden's.
     """
     named = [
         (name, series, size)
@@ -164,10 +161,7 @@ def _check(job: _Job, result: RunResult) -> None:
 def operator_cycles(case: MeasuredCase, stream: Compiled, events: NDArray[np.int64]) -> int:
     """Return the cycles until the operator's last command, from when operands and tables are there.
 
-    Parameters
-    ----------
-    events
-        As `RunResult` has them.
+    ``events``: as `RunResult` has them.
     """
     ends = {int(row[1]): int(row[_CYCLES]) for row in events if row[0] >= 0}
     own = work(case, stream)

@@ -430,10 +430,7 @@ def _along(name: str) -> tuple[Series, ...]:
                 model.operand((rows // 2, run), name="updates"),
                 model.integers([rows, run], "shape"),
             ],
-            "TILE": lambda: [
-                model.operand(half.tolist()),
-                model.integers(1 + chosen, "multiples"),
-            ],
+            "TILE": lambda: [model.operand(half.tolist()), model.integers(1 + chosen, "multiples")],
         }
         model.subject(name, inputs[name]())
         return Workload(size.elements, rows)

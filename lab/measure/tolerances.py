@@ -38,11 +38,9 @@ LEVEL = "full"
 def deviation(cases: Sequence[OperatorCase], answers: Sequence[ModelAnswer]) -> dict[str, int]:
     """Return how far answers are from what is expected of models.
 
-    Returns
-    -------
-    ``models`` that were asked, and how many are ``computed``: there are results of the right shapes
-    and types; of their outputs the ``elements``, how many are ``deviating``, and the ``largest``
-    difference: of codes, of integers, of booleans as 0 and 1.
+    Returns ``models`` that were asked, and how many are ``computed``: there are results of the
+    right shapes and types; of their outputs the ``elements``, how many are ``deviating``, and the
+    ``largest`` difference: of codes, of integers, of booleans as 0 and 1.
     """
     computed = elements = deviating = largest = 0
     for case, answer in zip(cases, answers, strict=True):

@@ -15,10 +15,7 @@ UNITS = "eightfold.hw.units"
 class Imports:
     """The imports among the modules of a checkout, read from their text.
 
-    Parameters
-    ----------
-    root
-        The checkout's folder, with ``eightfold``, ``hw``, ``sim``, ``golden`` and ``tests``.
+    ``root``: the checkout's folder, with ``eightfold``, ``hw``, ``sim``, ``golden`` and ``tests``.
     """
 
     def __init__(self, root: Path) -> None:
@@ -173,14 +170,8 @@ SECONDS_FILE = Path(__file__).with_name("seconds.json")
 class Bench:
     """The quick or the slow tests of a file.
 
-    Attributes
-    ----------
-    path
-        The file, such as ``tests/hw/blocks/test_skid.py``.
-    share
-        Which of its tests.
-    seconds
-        CPU time that they take where nothing is wrong.
+    ``path``: the file, such as ``tests/hw/blocks/test_skid.py``. ``seconds``: CPU time that they
+    take where nothing is wrong.
     """
 
     path: str

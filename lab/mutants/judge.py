@@ -31,17 +31,9 @@ FILE = Path(__file__).with_name("accepted.toml")
 class Accepted:
     """A mutant that may survive; it is known by what it changes, wherever the line is by now.
 
-    Attributes
-    ----------
-    file, kind
-        Of the mutant.
-    before, after
-        The lines that it changes, without the spaces around them.
-    reason
-        Why no test has to catch it.
-    equivalent
-        Whether nothing that anyone can see differs, though no proof says so: such a mutant counts
-        as equivalent, any other as valid and not caught.
+    ``before``, ``after``: the lines that it changes, without the spaces around them. ``reason``:
+    why no test has to catch it. ``equivalent``: whether nothing that anyone can see differs, though
+    no proof says so: such a mutant counts as equivalent, any other as valid and not caught.
     """
 
     file: str
@@ -93,16 +85,8 @@ HOW: tuple[How, ...] = get_args(How)
 class Judgement:
     """How a mutant ended.
 
-    Attributes
-    ----------
-    kind, line
-        Of the mutant.
-    how
-        What was found.
-    text
-        More of it: by which test, or why.
-    log
-        What was run, for who wants to know what a survivor has survived.
+    ``text``: more of it: by which test, or why. ``log``: what was run, for who wants to know what a
+    survivor has survived.
     """
 
     kind: str
@@ -144,18 +128,8 @@ FAILED = (1, 2)
 class Judge(Closing):
     """Judges mutants of the hardware of a checkout, one after the other.
 
-    Parameters
-    ----------
-    root
-        The checkout.
-    accepted
-        Mutants that may survive.
-    measured
-        Seconds of the tests, see `lab.mutants.benches.SECONDS_FILE`.
-    configs
-        Presets at which units are compared.
-    place
-        Where `Scratch` works.
+    ``accepted``: mutants that may survive. ``measured``: seconds of the tests, see
+    `lab.mutants.benches.SECONDS_FILE`. ``configs``: presets at which units are compared.
     """
 
     def __init__(
@@ -188,12 +162,8 @@ class Judge(Closing):
     def judge(self, mutant: Mutant) -> Judgement:
         """Return what a mutant is.
 
-        Raises
-        ------
-        InputError
-            If a test fails on the hardware as it is: it can tell nothing of mutants.
-        TimeoutError
-            If a child waits for something that does not come.
+        Raises InputError if a test fails on the hardware as it is: it can tell nothing of mutants;
+        TimeoutError if a child waits for something that does not come.
         """
 
         def judged(how: How, text: str, log: str = "") -> Judgement:

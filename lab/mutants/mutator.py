@@ -103,18 +103,9 @@ KINDS = (
 class Mutant:
     """A file's text with one change.
 
-    Attributes
-    ----------
-    path
-        The file, such as ``hw/blocks/skid.py``.
-    number
-        Of the mutant among all those of the file, in the order of their places.
-    kind
-        One of `KINDS`.
-    line
-        Where the change begins, from 1 on.
-    before, after
-        The whole text, without and with the change.
+    ``path``: the file, such as ``hw/blocks/skid.py``. ``number``: of the mutant among all those of
+    the file, in the order of their places. ``kind``: one of `KINDS`. ``line``: where the change
+    begins, from 1 on. ``before``, ``after``: the whole text, without and with the change.
     """
 
     path: str
@@ -135,18 +126,7 @@ def mutants(path: str, text: str) -> list[Mutant]:
     """Return every mutant of a file, in the order of their places.
 
     Each is Python that can be parsed; whether it elaborates, and to another netlist, is not known.
-
-    Parameters
-    ----------
-    path
-        What the file is called in the mutants.
-    text
-        Its text.
-
-    Raises
-    ------
-    SyntaxError
-        If it is not Python.
+    ``path``: what the file is called in the mutants. Raises SyntaxError if it is not Python.
     """
     finder = _Finder(Source(text))
     finder.visit(ast.parse(text))
@@ -161,15 +141,6 @@ def draw(files: Mapping[str, str], count: int, seed: int) -> list[Mutant]:
     """Return ``count`` different mutants of some files, each as likely, or all if there are less.
 
     The same files and seed give the same mutants, and more of them begin with these.
-
-    Parameters
-    ----------
-    files
-        Texts by path.
-    count
-        How many.
-    seed
-        Of the choice.
     """
     found = [mutant for path in sorted(files) for mutant in mutants(path, files[path])]
     random.Random(seed).shuffle(found)

@@ -41,14 +41,8 @@ _SHARED = "verilator-runtime"
 class Ended:
     """How a child ended.
 
-    Attributes
-    ----------
-    status
-        As `subprocess` has it.
-    output
-        What it has written to its streams.
-    seconds
-        CPU time of it and all its children.
+    ``status``: as `subprocess` has it. ``output``: what it has written to its streams. ``seconds``:
+    CPU time of it and all its children.
     """
 
     status: int
@@ -65,19 +59,8 @@ class Scratch(Closing):
     """A copy of a checkout, with a cache of builds of its own.
 
     Nothing else on the machine uses its folder as long as it is open; a folder that a process left
-    behind is used again.
-
-    Parameters
-    ----------
-    root
-        The checkout.
-    place
-        Where the folders are, one for each process; by default in the cache of builds.
-
-    Raises
-    ------
-    InputError
-        If others can write to one of these folders.
+    behind is used again. ``place``: where the folders are, one for each process; by default in the
+    cache of builds. Raises InputError if others can write to one of these folders.
     """
 
     def __init__(self, root: Path, place: Path | None = None) -> None:
@@ -146,10 +129,7 @@ class Scratch(Closing):
     def python(self, arguments: Sequence[str], seconds: int) -> Ended:
         """Run Python in the copy; each of its processes may take so much CPU time.
 
-        Raises
-        ------
-        TimeoutError
-            If it has not ended after `WALL` times as long on the clock.
+        Raises TimeoutError if it has not ended after `WALL` times as long on the clock.
         """
         before = _children_seconds()
         with tempfile.TemporaryFile() as file:
@@ -208,10 +188,7 @@ def _children_seconds() -> float:
 def checked_checkout(root: Path) -> Path:
     """Return a checkout's folder.
 
-    Raises
-    ------
-    InputError
-        If there are no tests of the hardware beside the package.
+    Raises InputError if there are no tests of the hardware beside the package.
     """
     if not (root / "tests" / "hw").is_dir() or not (root / "hw").is_dir():
         raise InputError(

@@ -77,11 +77,7 @@ def random_config(rng: np.random.Generator) -> AcceleratorConfig:
 Tensors = Mapping[int, np.ndarray]
 
 SEED = click.Option(
-    ["--seed"],
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Of the first case.",
+    ["--seed"], type=click.IntRange(min=0), default=0, show_default=True, help="Of the first case."
 )
 BACKEND = click.Option(
     ["--backend"],
@@ -96,12 +92,7 @@ CONFIG = click.Option(
     show_default=True,
     help=f"{CONFIG_HELP}; {ODD}: a few that nobody would choose, by turns.",
 )
-NETLIST = click.Option(
-    ["--netlist"],
-    default="",
-    metavar="NAME",
-    help=HELP,
-)
+NETLIST = click.Option(["--netlist"], default="", metavar="NAME", help=HELP)
 REFERENCE = click.Option(
     ["--reference"],
     type=click.Choice(["litert", "tflm"]),
@@ -139,10 +130,8 @@ class Request(Computing):
     def of(cls, asked: Mapping[str, Any]) -> "Request":
         """Return the request of what `eightfold.campaign.suite.Suite.plan` is given.
 
-        Raises
-        ------
-        InputError
-            If there is no such configuration, or a netlist is asked for where nothing is simulated.
+        Raises InputError if there is no such configuration, or a netlist is asked for where nothing
+        is simulated.
         """
         given = {"backend": "golden", **asked}
         if given.get("netlist") and given["backend"] == "golden":
@@ -200,11 +189,7 @@ def accelerator_designs(unit: Unit) -> Sequence[Design]:
 
 
 def compared_case(
-    seed: int,
-    operator: str,
-    model: bytes,
-    inputs: Tensors,
-    found: tuple[str, Evidence] | None,
+    seed: int, operator: str, model: bytes, inputs: Tensors, found: tuple[str, Evidence] | None
 ) -> Case:
     """Return the case of a comparison, whose difference `compare` has ``found``."""
     if found is None:
@@ -240,10 +225,7 @@ def _plain(text: str) -> str:
 def first_difference(got: np.ndarray, expected: np.ndarray) -> tuple[int, ...] | None:
     """Return the index of the first element that differs; NaN equals NaN.
 
-    Raises
-    ------
-    ValueError
-        If shapes or dtypes differ.
+    Raises ValueError if shapes or dtypes differ.
     """
     if got.shape != expected.shape or got.dtype != expected.dtype:
         raise ValueError(f"{got.dtype} {got.shape} in place of {expected.dtype} {expected.shape}")
@@ -261,17 +243,9 @@ def compare(
 ) -> tuple[str, Evidence] | None:
     """Compare the results of operators in their order.
 
-    Parameters
-    ----------
-    values
-        Inputs, and golden's tensors: what the arithmetic of an element is explained with.
-    got, expected
-        Tensors by index, whose authors are ``names``.
-
-    Returns
-    -------
-    tuple of str and Evidence, or None
-        What differs first, in a line and in full; None if all is equal.
+    ``values``: inputs, and golden's tensors: what the arithmetic of an element is explained with.
+    ``got``, ``expected``: tensors by index, whose authors are ``names``. Returns what
+    differs first, in a line and in full; None if all is equal.
     """
     for operator in operators:
         for output, index in enumerate(operator.outputs):

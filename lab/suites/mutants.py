@@ -17,11 +17,7 @@ from eightfold.campaign.suite import MAKE_HARDWARE, FiguresTable, Result, Sectio
 from eightfold.common.errors import InputError
 from eightfold.common.extras import installed_versions
 from eightfold.common.files import IMPORT_ROOT, hash_of_files
-from eightfold.sim.simulator.toolchain import (
-    checked_simulator,
-    icarus_available,
-    simulator_version,
-)
+from eightfold.sim.simulator.toolchain import checked_simulator, icarus_available, simulator_version
 from lab.mutants import draw, mutants
 from lab.mutants.benches import measured_seconds
 from lab.mutants.judge import FILE as ACCEPTED
@@ -41,10 +37,8 @@ VERDICTS: dict[How, Verdict] = {
 def plan(request: Request) -> Iterator[Unit]:
     """Yield a unit for each mutant that is drawn, or that is asked for by its number.
 
-    Raises
-    ------
-    InputError
-        If this is no checkout, or a file is not of the hardware or has no such mutant.
+    Raises InputError if this is no checkout, or a file is not of the hardware or has no such
+    mutant.
     """
     root = checked_checkout(IMPORT_ROOT)
     numbered = [name for name in request.files if ":" in name]
@@ -83,10 +77,7 @@ def _texts(root: Path, names: Sequence[str]) -> dict[str, str]:
 def run(unit: Unit, trace: Path | None = None) -> Result:
     """Judge the mutants of a unit.
 
-    Raises
-    ------
-    InputError
-        If waves are asked for, this is no checkout, or a test fails without a mutant.
+    Raises InputError if waves are asked for, this is no checkout, or a test fails without a mutant.
     """
     if trace is not None:
         raise InputError("mutants have no waves; repeat the case without --trace")

@@ -143,10 +143,7 @@ def make_network(unit: Unit, seed: int) -> Network:
 def make_odd_network(unit: Unit, seed: int) -> Network:
     """Draw an odd network, and compile what the unit's accelerator takes of it; with two inputs.
 
-    Raises
-    ------
-    InputError
-        If it takes no operator of it.
+    Raises InputError if it takes no operator of it.
     """
     rng = network_rng(seed)
     most = MOST_ELEMENTS if unit.backend == "icarus" else MAX_ELEMENTS
@@ -268,18 +265,12 @@ def smaller_network(
 ) -> Case:
     """Return a case whose evidence is of the fewest operators that fail as all of them do.
 
-    Parameters
-    ----------
-    case
-        How the whole network ended; its verdict and message stay. One that is good stays whole.
-    model, inputs
-        The network. A tensor that the operators left out have made becomes an input, with
-        golden's values, those of ``reference``.
-    judge
-        Runs a part. It fails in the same way if its verdict is the same, and its message begins
-        with the same words, numbers apart.
-    budget
-        What shrinking may take.
+    - ``case``: how the whole network ended; its verdict and message stay. One that is good stays
+      whole.
+    - ``model``, ``inputs``: the network. A tensor that the operators left out have made becomes an
+      input, with golden's values, those of ``reference``.
+    - ``judge``: runs a part. It fails in the same way if its verdict is the same, and its message
+      begins with the same words, numbers apart.
     """
     if case.verdict in GOOD:
         return case
@@ -384,20 +375,9 @@ def differs_on_machine(
     """Return what commands for a random configuration compute otherwise than golden; None: nothing.
 
     Once of the network as it is, layer by layer if it fits, and once of the network as rewritten.
-
-    Parameters
-    ----------
-    graph
-        A network; what the configuration does not take of it is left out.
-    values
-        Golden's tensors, and the inputs.
-    seed
-        Of the configuration, and of the order in which engines take their turns.
-
-    Returns
-    -------
-    tuple of str and Evidence, or None
-        As `lab.suites.common.compare`.
+    ``graph``: a network; what the configuration does not take of it is left out. ``values``:
+    golden's tensors, and the inputs. ``seed``: of the configuration, and of the order in which
+    engines take their turns. What is returned is as of `lab.suites.common.compare`.
     """
     config = random_config(np.random.default_rng([0x0DD, seed]))
     size = f"{config.lanes}x{config.width}"

@@ -12,23 +12,13 @@ from eightfold.campaign.coverage import Bin
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.suite import Hits, Result, Suite, oracle
 from eightfold.cases.networks import combined
-from eightfold.cases.operators import (
-    OPERATORS,
-    accelerator_case,
-    case_rng,
-    random_case,
-)
+from eightfold.cases.operators import OPERATORS, accelerator_case, case_rng, random_case
 from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network, computed
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
 from eightfold.operators import load_model, run_graph, run_operator
-from eightfold.run.reference.oracle import (
-    OracleRejected,
-    deviates,
-    litert_outputs,
-    with_state,
-)
+from eightfold.run.reference.oracle import OracleRejected, deviates, litert_outputs, with_state
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
@@ -67,10 +57,7 @@ def chosen(text: str, backend: str, config: str = "base") -> list[str]:
     """Return the operators that ``--operators`` names; all are those that the backend computes, of
     the accelerator with what the configuration has.
 
-    Raises
-    ------
-    InputError
-        If there is no such operator, or the backend does not compute it.
+    Raises InputError if there is no such operator, or the backend does not compute it.
     """
     here = frozenset(OPERATORS)
     if backend != "golden":

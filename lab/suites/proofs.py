@@ -24,10 +24,7 @@ VERDICTS: dict[How, Verdict] = {
 def plan(request: Request) -> Iterator[Unit]:
     """Yield a unit for each proof of the files that are asked for, or of all.
 
-    Raises
-    ------
-    InputError
-        If there is no proof of a file, or the solver is not installed.
+    Raises InputError if there is no proof of a file, or the solver is not installed.
     """
     proofs = _proofs()
     for name in request.files or proofs:
@@ -49,10 +46,7 @@ def plan(request: Request) -> Iterator[Unit]:
 def run(unit: Unit, trace: Path | None = None) -> Result:
     """Prove what a unit says.
 
-    Raises
-    ------
-    InputError
-        If waves are asked for.
+    Raises InputError if waves are asked for.
     """
     if trace is not None:
         raise InputError("proofs have no waves; repeat the case without --trace")

@@ -14,12 +14,8 @@ Item = TypeVar("Item")
 class Budget:
     """What shrinking may take; all failures of a unit share one, so that the unit ends in time.
 
-    Parameters
-    ----------
-    trials
-        How often it may be asked whether fewer things still fail.
-    seconds
-        Of wall-clock time, after which no more trial begins.
+    ``trials``: how often it may be asked whether fewer things still fail. ``seconds``: of
+    wall-clock time, after which no more trial begins.
     """
 
     def __init__(self, trials: int = 300, seconds: float = 120.0) -> None:
@@ -33,30 +29,20 @@ class Budget:
 
 
 def shrink(
-    items: Sequence[Item],
-    still_fails: Callable[[list[Item]], bool],
-    budget: Budget,
+    items: Sequence[Item], still_fails: Callable[[list[Item]], bool], budget: Budget
 ) -> list[Item]:
     """Return as few of the items as still fail, in their order.
 
-    Parameters
-    ----------
-    items
-        What together fails: mutations, operators, commands. None of them is changed, and none need
-        be hashable.
-    still_fails
-        Whether fewer of them, in the same order, fail in the same way. Its answer for the same
-        items must be the same each time, and False for what makes no sense without the others. It
-        may be asked for no items at all, never for all of them; its exceptions pass.
-    budget
-        What it may take. A trial takes from it, one that was asked before does not.
+    - ``items``: what together fails: mutations, operators, commands. None of them is changed, and
+      none need be hashable.
+    - ``still_fails``: whether fewer of them, in the same order, fail in the same way. Its answer
+      for the same items must be the same each time, and False for what makes no sense without the
+      others. It may be asked for no items at all, never for all of them; its exceptions pass.
+    - ``budget``: what it may take. A trial takes from it, one that was asked before does not.
 
-    Returns
-    -------
-    list
-        The fewest of them for which ``still_fails`` was true, or all. If the budget was enough,
-        what is left does not fail without any one of its items, and is the same for the same
-        arguments; if it was not, more is left.
+    Returns the fewest of them for which ``still_fails`` was true, or all. If the budget was
+    enough, what is left does not fail without any one of its items, and is the same for the same
+    arguments; if it was not, more is left.
     """
     kept = list(range(len(items)))
     asked: dict[tuple[int, ...], bool] = {}

@@ -39,21 +39,10 @@ class AxiChecker:
     and cross neither a multiple of `BURST` beats nor of `BOUNDARY`. ``last`` is where the burst
     ends; nothing is answered that was not asked for; a write is answered after its last beat.
 
-    Parameters
-    ----------
-    dut
-        The top module; its clock is ``clk``.
-    prefix
-        Of the signals' names, such as ``m_axi_``.
-    port
-        Bytes of a beat.
+    ``prefix``: of the signals' names, such as ``m_axi_``. ``port``: bytes of a beat.
 
-    Attributes
-    ----------
-    transfers
-        Words so far, by channel.
-    most_reads, most_writes
-        Most bursts that were unanswered at a time.
+    ``transfers``: words so far, by channel. ``most_reads``, ``most_writes``: most bursts that were
+    unanswered at a time.
     """
 
     def __init__(self, dut: Any, prefix: str, port: int) -> None:
@@ -95,10 +84,7 @@ class AxiChecker:
     def step(self) -> None:
         """Check the cycle that ends now.
 
-        Raises
-        ------
-        AxiRuleViolation
-            If a rule was broken.
+        Raises AxiRuleViolation if a rule was broken.
         """
         # Answers first: what is asked for in this cycle cannot be answered in it.
         for channel in ("r", "b", "ar", "aw", "w"):

@@ -33,12 +33,8 @@ class AxiLite:
     """Master of the slave port ``s_axi_*`` of the top module.
 
     As soon as an address or data is taken, the opposite of its bits takes its place: what a slave
-    has not kept it cannot find again.
-
-    Parameters
-    ----------
-    dut
-        The top module; its clock is ``clk``. All inputs of the port are driven to 0.
+    has not kept it cannot find again. ``dut``: the top module; its clock is ``clk``. All inputs of
+    the port are driven to 0.
     """
 
     def __init__(self, dut: Any) -> None:
@@ -51,10 +47,7 @@ class AxiLite:
     async def write(self, offset: int, value: int) -> None:
         """Write a register, and wait for the answer.
 
-        Raises
-        ------
-        AssertionError
-            If there is no answer, or it is an error.
+        Raises AssertionError if there is no answer, or it is an error.
         """
         self._signal("awaddr").value = offset
         self._signal("wdata").value = value

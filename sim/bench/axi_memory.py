@@ -30,22 +30,15 @@ class AxiMemory:
     Unlike cocotbext-axi's ``AxiRam`` its latency does not limit the rate: a beat per cycle however
     long the way. Reads and writes are of whole beats at addresses from 0.
 
-    Parameters
-    ----------
-    dut
-        The top module; its clock is ``clk``. Channels it does not have are left out.
-    prefix
-        Of the signals' names, such as ``m_axi_``.
-    contents
-        The bytes; writes change them.
-    port
-        Bytes of a beat.
-    latency
-        Cycles from the transfer of an address, or of a burst's last beat, to the earliest answer.
-    stall
-        Probability, 0 to below 1, of pausing on each channel in a cycle.
-    errors
-        Beats at these port-aligned addresses are answered with `SLAVE_ERROR`, and not written.
+    - ``dut``: the top module; its clock is ``clk``. Channels it does not have are left out.
+    - ``prefix``: of the signals' names, such as ``m_axi_``.
+    - ``contents``: the bytes; writes change them.
+    - ``port``: bytes of a beat.
+    - ``latency``: cycles from the transfer of an address, or of a burst's last beat, to the
+      earliest answer.
+    - ``stall``: probability, 0 to below 1, of pausing on each channel in a cycle.
+    - ``errors``: beats at these port-aligned addresses are answered with `SLAVE_ERROR`, and not
+      written.
     """
 
     def __init__(

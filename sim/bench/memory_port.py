@@ -16,29 +16,15 @@ from eightfold.sim.bench.support import clock_cycles, stall_rng
 class MemoryPort:
     """Answers read requests in order, after a latency, with the beats of an array of bytes.
 
-    Parameters
-    ----------
-    dut
-        The top module; its clock is ``clk``.
-    name
-        The port's name: requests are the stream ``name__request``.
-    contents
-        Bytes from address 0; reads beyond its end are an error.
-    port
-        Bytes of a beat.
-    latency
-        Cycles from a request's transfer to its first beat's ``valid``, at least 2.
-    idle
-        Probability, 0 to below 1, of pausing for a cycle before a beat.
-    stall
-        Probability of not taking a request in a cycle.
+    - ``name``: the port's name: requests are the stream ``name__request``.
+    - ``contents``: bytes from address 0; reads beyond its end are an error.
+    - ``port``: bytes of a beat.
+    - ``latency``: cycles from a request's transfer to its first beat's ``valid``, at least 2.
+    - ``idle``: probability, 0 to below 1, of pausing for a cycle before a beat.
+    - ``stall``: probability of not taking a request in a cycle.
 
-    Attributes
-    ----------
-    requests
-        (byte address, beats) of the requests so far.
-    requested, beats
-        Beats requested, and answered.
+    ``requests``: (byte address, beats) of the requests so far. ``requested``, ``beats``: beats
+    requested, and answered.
     """
 
     def __init__(

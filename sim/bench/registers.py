@@ -20,12 +20,8 @@ RESET_PATIENCE = 2000
 class Outcome:
     """How a run ended.
 
-    Attributes
-    ----------
-    counters
-        Value of each counter in `eightfold.isa.COUNTERS`, by name.
-    status, error
-        Fields of the registers STATUS and ERROR, by name, as integers.
+    ``counters``: value of each counter in `eightfold.isa.COUNTERS`, by name. ``status``, ``error``:
+    fields of the registers STATUS and ERROR, by name, as integers.
     """
 
     counters: dict[str, int]
@@ -40,12 +36,7 @@ class Outcome:
 class Registers:
     """The registers behind a bus, by name.
 
-    Parameters
-    ----------
-    dut
-        Top module, with ``clk`` and ``interrupt``.
-    bus
-        A master on the register port.
+    ``dut``: top module, with ``clk`` and ``interrupt``. ``bus``: a master on the register port.
     """
 
     def __init__(self, dut: Any, bus: RegisterBus) -> None:

@@ -34,14 +34,9 @@ def assert_equal_bytes(
 ) -> None:
     """Raise AssertionError unless two contents are equal; the message is of the first byte.
 
-    Parameters
-    ----------
-    where
-        What the contents are of, ending in what an element is: ``scratchpad: byte``.
-    actual, expected
-        Arrays of the same shape (n,).
-    explain
-        Called with the first wrong byte's index.
+    ``where``: what the contents are of, ending in what an element is: ``scratchpad: byte``.
+    ``actual``, ``expected``: arrays of the same shape (n,). ``explain``: called with the first
+    wrong byte's index.
     """
     wrong = np.flatnonzero(actual != expected)
     if not len(wrong):

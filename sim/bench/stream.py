@@ -26,24 +26,12 @@ class StreamRuleViolation(AssertionError):  # noqa: N818 - reads as what happene
 class StreamSource(BusDriver):
     """Sends lists of words into a stream of the design.
 
-    Queue a list with ``source.append(words)``, or wait until it is sent with
-    ``await source.send(words)``. Nothing is sent while ``rst`` is high.
+    Queue a list with ``source.append(words)``, or wait until it is sent with ``await
+    source.send(words)``. Nothing is sent while ``rst`` is high. ``idle``: probability, 0 to below
+    1, of pausing for a cycle before a word. ``rng``: random numbers for the pauses; by default of
+    the run's seed and the stream's name.
 
-    Parameters
-    ----------
-    dut
-        The top module; its clock is ``clk``.
-    name
-        The stream's name.
-    idle
-        Probability, 0 to below 1, of pausing for a cycle before a word.
-    rng
-        Random numbers for the pauses; by default of the run's seed and the stream's name.
-
-    Attributes
-    ----------
-    transfers
-        Words that the design has accepted.
+    ``transfers``: words that the design has accepted.
     """
 
     _signals = SIGNALS
@@ -102,21 +90,10 @@ class StreamSink(BusMonitor):
 
     A word that is offered but not taken must stay: ``valid`` never drops before ``ready``, and the
     payload does not move. Words go to the callbacks (see `eightfold.sim.bench.scoreboard`), or are
-    kept in ``sink.words``.
+    kept in ``sink.words``. ``stall``: probability, 0 to below 1, of not being ready in a cycle.
+    ``signed``: whether words are two's complement; otherwise a word is the payload's plain bits.
 
-    Parameters
-    ----------
-    dut, name, rng
-        As for `StreamSource`.
-    stall
-        Probability, 0 to below 1, of not being ready in a cycle.
-    signed
-        Whether words are two's complement; otherwise a word is the payload's plain bits.
-
-    Attributes
-    ----------
-    transfers
-        Words taken.
+    ``transfers``: words taken.
     """
 
     _signals = SIGNALS
@@ -197,12 +174,8 @@ async def watchdog(
 ) -> None:
     """Fail the test when no stream has moved for ``cycles`` clock cycles, naming each one's state.
 
-    Run it with ``cocotb.start_soon(watchdog([...]))``; it costs nothing per cycle.
-
-    Raises
-    ------
-    TimeoutError
-        Within twice that time after the last transfer.
+    Run it with ``cocotb.start_soon(watchdog([...]))``; it costs nothing per cycle. Raises
+    TimeoutError within twice that time after the last transfer.
     """
     before = None
     while True:

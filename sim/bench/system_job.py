@@ -68,10 +68,7 @@ class Memory(Protocol):
 class SystemJob:
     """The job, and the memory's contents as they should be.
 
-    Attributes
-    ----------
-    image
-        Where commands, model and arena are, and all contents but the arena's after a run.
+    ``image``: where commands, model and arena are, and all contents but the arena's after a run.
     """
 
     def __init__(self) -> None:
@@ -113,13 +110,7 @@ class SystemJob:
         for index, run in enumerate(self.job["runs"]):
             progress(index, len(self.job["runs"]), f"run {index}")
             outcomes.append(await self._run(dut, registers, memory, index, run))
-        report(
-            {
-                "runs": outcomes,
-                "cycles": cycle(),
-                "seconds": time.monotonic() - begun,
-            }
-        )
+        report({"runs": outcomes, "cycles": cycle(), "seconds": time.monotonic() - begun})
 
     async def _run(
         self, dut: Any, registers: Registers, memory: Memory, index: int, run: dict[str, Any]

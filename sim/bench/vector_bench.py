@@ -36,18 +36,12 @@ class VectorBench:
     The stub answers a read with what was there in the cycle of its request. Bytes that are written
     in that same cycle are random: nobody may use them.
 
-    Attributes
-    ----------
-    memory, expected
-        The scratchpad as it is, and as it should be after the commands expected so far.
-    tables
-        What the engine's tables hold.
-    done
-        Cycle of each command's ``done``.
-    taken
-        Cycle of each command's transfer.
-    faults
-        Number of commands complete at each ``fault``.
+    - ``memory``, ``expected``: the scratchpad as it is, and as it should be after the commands
+      expected so far.
+    - ``tables``: what the engine's tables hold.
+    - ``done``: cycle of each command's ``done``.
+    - ``taken``: cycle of each command's transfer.
+    - ``faults``: number of commands complete at each ``fault``.
     """
 
     def __init__(self, dut: Any, stall: float = 0.0, idle: float = 0.0) -> None:

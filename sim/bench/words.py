@@ -12,10 +12,7 @@ from eightfold.isa import shapes
 def pack(layout: data.Layout, fields: Mapping[str, ArrayLike]) -> list[int]:
     """Return the words that hold ``fields``, as `eightfold.isa.shapes.pack` does.
 
-    Raises
-    ------
-    ValueError
-        From there: what is missing, unknown, or does not fit.
+    Raises ValueError as that does: of what is missing, unknown, or does not fit.
     """
     return shapes.pack(_plain(layout), fields)
 

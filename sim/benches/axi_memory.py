@@ -31,10 +31,7 @@ MASTER_SIGNALS = {
 class MemoryBench:
     """The memory, its settings, and what it should hold.
 
-    Attributes
-    ----------
-    contents
-        The bytes from ``BASE`` on.
+    ``contents``: the bytes from ``BASE`` on.
     """
 
     def __init__(self, dut: Any, stall: int = 0, timing: MemoryTiming = IDEAL) -> None:

@@ -16,10 +16,7 @@ from cocotb.triggers import FallingEdge, First, RisingEdge
 from eightfold.sim.bench.support import parameters, report, seed
 from eightfold.sim.benches.foreign_stream import start
 
-COUNTS = (
-    *("broken", "stuck", "late", "line", "errors", "first_error", "last_value"),
-    "violations",
-)
+COUNTS = (*("broken", "stuck", "late", "line", "errors", "first_error", "last_value"), "violations")
 
 
 @cocotb.test()

@@ -47,15 +47,9 @@ def words_of(results: NDArray[np.int8]) -> list[int]:
 class VectorSide:
     """The vector engine's place in a bench: random sums at random times, each result compared.
 
-    Parameters
-    ----------
-    share
-        Probability that it has the requantizers in a cycle; 0 leaves them to the array.
+    ``share``: probability that it has the requantizers in a cycle; 0 leaves them to the array.
 
-    Attributes
-    ----------
-    results
-        Vectors of results that were right.
+    ``results``: vectors of results that were right.
     """
 
     QUIET = 8
@@ -105,19 +99,10 @@ class VectorSide:
 class ArrayBench:
     """A MAC array with a source on every input, and every result compared as it comes.
 
-    Parameters
-    ----------
-    stalls
-        Probability of a pause in parameters, weights, activations and results.
-    share
-        Of the requantizers' cycles, the vector engine's.
+    ``stalls``: probability of a pause in parameters, weights, activations and results. ``share``:
+    of the requantizers' cycles, the vector engine's.
 
-    Attributes
-    ----------
-    words
-        The program's words by stream.
-    cycles
-        Clock cycle of each result.
+    ``words``: the program's words by stream. ``cycles``: clock cycle of each result.
     """
 
     def __init__(

@@ -39,23 +39,11 @@ STATUSES = [name for name, _ in STATUS_LAYOUT]
 class EngineBench:
     """A matrix engine with a scratchpad in Python and a source on every stream.
 
-    Parameters
-    ----------
-    stalls
-        Probability of a pause in commands, weights, parameters, reads and writes.
+    ``stalls``: probability of a pause in commands, weights, parameters, reads and writes.
 
-    Attributes
-    ----------
-    scratchpad, sums
-        The model's: what the engine should have left when it is done.
-    actual
-        What it has written.
-    reads, writes
-        Clock cycles of the requests' transfers.
-    done, faults
-        Clock cycles of these pulses.
-    statuses
-        Cycles of each status.
+    ``scratchpad``, ``sums``: the model's: what the engine should have left when it is done.
+    ``actual``: what it has written. ``reads``, ``writes``: clock cycles of the requests' transfers.
+    ``done``, ``faults``: clock cycles of these pulses. ``statuses``: cycles of each status.
     """
 
     def __init__(

@@ -26,20 +26,13 @@ class MemoryStub:
     """Two regions behind `eightfold.hw.ports.memory_read` and `memory_write`, played once per
     cycle.
 
-    Parameters
-    ----------
-    dut
-        The design; its ports are ``read__*`` and ``write__*``.
-    port
-        Bytes of a beat.
-    bases
-        Address of each region.
-    regions
-        Content of each region, uint8; the last one may be written, when the answer is given.
-    latency
-        Cycles from a request, or a burst's last beat, to the first answer.
-    stall
-        Probability of a pause, at each place that can have one.
+    - ``dut``: the design; its ports are ``read__*`` and ``write__*``.
+    - ``port``: bytes of a beat.
+    - ``bases``: address of each region.
+    - ``regions``: content of each region, uint8; the last one may be written, when the answer is
+      given.
+    - ``latency``: cycles from a request, or a burst's last beat, to the first answer.
+    - ``stall``: probability of a pause, at each place that can have one.
     """
 
     def __init__(
@@ -160,16 +153,9 @@ PAYLOAD = 32 * max(MOVE.words, GATHER.words)
 class MoverBench:
     """Sends commands, plays everything around the mover, and keeps what it wrote.
 
-    Attributes
-    ----------
-    spaces
-        What the spaces hold now; of the scratchpad, what it held when last written or read back.
-    done, fault, reads
-        Cycles in which they were 1.
-    code
-        What it was, of the last fault.
-    sent
-        Commands queued so far.
+    ``spaces``: what the spaces hold now; of the scratchpad, what it held when last written or read
+    back. ``done``, ``fault``, ``reads``: cycles in which they were 1. ``code``: what it was, of the
+    last fault. ``sent``: commands queued so far.
     """
 
     def __init__(self, dut: Any, latency: int = 5, stall: float = 0.0, busy: float = 0.0) -> None:
@@ -315,10 +301,7 @@ class MoverBench:
     async def run(self, until: int, limit: int = 3000) -> None:
         """Play until so many commands are done.
 
-        Raises
-        ------
-        TimeoutError
-            If nothing moves, or a fault comes.
+        Raises TimeoutError if nothing moves, or a fault comes.
         """
         while len(self.done) < until:
             await self.step()

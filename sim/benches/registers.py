@@ -32,12 +32,8 @@ SPACE = 0x100
 class RegistersBench:
     """Registers with a master, and what they should hold.
 
-    Attributes
-    ----------
-    expected
-        Value of each register that can be read as other than 0, by offset.
-    acts
-        Every cycle's acts that were not all 0, by the register's name.
+    ``expected``: value of each register that can be read as other than 0, by offset. ``acts``:
+    every cycle's acts that were not all 0, by the register's name.
     """
 
     def __init__(self, dut: Any) -> None:

@@ -138,10 +138,7 @@ def packed(cases: Cases, lanes: int) -> tuple[list[int], list[int]]:
 class RequantizerBench:
     """A source, a sink and the exact comparison.
 
-    Attributes
-    ----------
-    first, last
-        Clock cycles in which the first and the latest result have transferred.
+    ``first``, ``last``: clock cycles in which the first and the latest result have transferred.
     """
 
     def __init__(self, dut: Any, idle: float = 0.0, stall: float = 0.0) -> None:

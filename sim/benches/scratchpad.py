@@ -23,12 +23,9 @@ Access = tuple[int, int, NDArray[np.uint8]]
 class ScratchpadBench:
     """Plays requests on all ports, and checks grants, answers and their cycles.
 
-    Attributes
-    ----------
-    content
-        What the scratchpad holds after the writes so far: uint8, shape (scratchpad,).
-    reads, writes
-        Per port, the accesses still to be made. None stands for a cycle without a request.
+    ``content``: what the scratchpad holds after the writes so far: uint8, shape (scratchpad,).
+    ``reads``, ``writes``: per port, the accesses still to be made. None stands for a cycle without
+    a request.
     """
 
     def __init__(self, dut: Any) -> None:

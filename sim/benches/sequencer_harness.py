@@ -40,37 +40,18 @@ class Log:
 class Stubs:
     """All of them, in one coroutine: an engine is ready at random, and done after a random time.
 
-    Parameters
-    ----------
-    dut
-        `eightfold.hw.control.control.Control`.
-    port
-        Bytes of the memory port.
-    pace
-        How slow they are: the mean of a command's cycles.
-    stall
-        Probability of not being ready.
+    ``dut``: `eightfold.hw.control.control.Control`. ``port``: bytes of the memory port. ``pace``:
+    how slow they are: the mean of a command's cycles. ``stall``: probability of not being ready.
 
-    Attributes
-    ----------
-    words
-        The command stream in memory; elsewhere memory has random words.
-    log
-        Of the current run.
-    fault
-        Number of a command at which its engine or fetcher faults instead of being done.
-    code
-        What engines say that a fault was.
-    hang
-        Whether engines never finish.
-    cycle
-        Number of the clock cycle.
-    pulse
-        Bits that ``status`` has for one cycle.
-    flight
-        Index and remaining cycles of the commands taken and not done, by engine.
-    outstanding
-        Beats that memory has taken requests for.
+    - ``words``: the command stream in memory; elsewhere memory has random words.
+    - ``log``: of the current run.
+    - ``fault``: number of a command at which its engine or fetcher faults instead of being done.
+    - ``code``: what engines say that a fault was.
+    - ``hang``: whether engines never finish.
+    - ``cycle``: number of the clock cycle.
+    - ``pulse``: bits that ``status`` has for one cycle.
+    - ``flight``: index and remaining cycles of the commands taken and not done, by engine.
+    - ``outstanding``: beats that memory has taken requests for.
     """
 
     ENGINES = ("mover", "matrix", "vector")
@@ -205,12 +186,8 @@ NAMES = {isa.Opcode.WEIGHTS: "weights", isa.Opcode.PARAMETERS: "parameters"} | {
 class SequencerBench:
     """The control with stubs around it, and a record of its trace.
 
-    Attributes
-    ----------
-    trace
-        Cycle, engine and index of every command that the trace says is done, in this run.
-    totals
-        How often the trace says that each counter counts.
+    ``trace``: cycle, engine and index of every command that the trace says is done, in this run.
+    ``totals``: how often the trace says that each counter counts.
     """
 
     def __init__(self, dut: Any, pace: float = 20, stall: float = 0.3) -> None:

@@ -35,9 +35,7 @@ WORKLOADS: dict[str, Fields] = {
     },
     "sum_8x512": {"row": Row.SUM.value, **ROWS},
     "largest_8x512": {"row": Row.MAXIMUM.value, **ROWS},
-    "softmax_12": {
-        **{"run": 12, "target": 32768},
-    },
+    "softmax_12": {**{"run": 12, "target": 32768}},
     "softmax_8x12": {
         **{"run": 12, "target": 32768},
         **{"count0": 8, "a_step0": 12, "target_step0": 12},

@@ -74,10 +74,7 @@ def check_addresses(
 ) -> None:
     """Check that all bytes lie in [0, size) of their space; a GATHER's depend on its indices.
 
-    Raises
-    ------
-    CommandError
-        ADDRESS.
+    Raises CommandError: ADDRESS.
     """
     for verb, space, low, high in _extents(config, command):
         if low < 0 or high >= sizes[space]:

@@ -60,16 +60,8 @@ def results(config: AcceleratorConfig, program: Program) -> NDArray[np.int8]:
     fewer. With ``fire``, each lane's dot product is added, wrapping to int32, to the sum in
     ``slot``, or to 0 with ``first``; the sum goes back to ``slot``, or with ``last`` through the
     requantizer to the results. Lanes without words in a bank keep what was in that bank of the ring
-    before.
-
-    Returns
-    -------
-    int8, shape (beats with fire and last, lanes).
-
-    Raises
-    ------
-    IndexError
-        If the beats ask for more weights or parameters than there are.
+    before. Returns int8, shape (beats with fire and last, lanes). Raises IndexError if the beats
+    ask for more weights or parameters than there are.
     """
     model = ArrayModel(config, program)
     for index in range(len(program.activations["fire"])):
@@ -83,10 +75,8 @@ def results(config: AcceleratorConfig, program: Program) -> NDArray[np.int8]:
 class ArrayModel:
     """The array's state between two beats.
 
-    Attributes
-    ----------
-    sums, used
-        Of each result vector so far, the lanes' accumulators and parameters of requantization.
+    ``sums``, ``used``: of each result vector so far, the lanes' accumulators and parameters of
+    requantization.
     """
 
     def __init__(self, config: AcceleratorConfig, program: Program) -> None:

@@ -31,21 +31,14 @@ _FARTHEST = 1 << 24
 class Ending:
     """What a run may end with.
 
-    Attributes
-    ----------
-    done
-        Whether END may be reached.
-    refusals
-        What register ERROR may say instead.
-    open
-        Whether it may also run on: until software resets it.
-    free
-        Whether a rule is broken that is not checked: the run may end with anything, or run on.
-    arena
-        What it leaves in the arena if it is done; None if that is not determined.
-    unasked
-        Whether it reads what nobody takes: constants of no MATRIX, or words behind END. If memory
-        answers that with an error, the run may be done before it comes.
+    - ``done``: whether END may be reached.
+    - ``refusals``: what register ERROR may say instead.
+    - ``open``: whether it may also run on: until software resets it.
+    - ``free``: whether a rule is broken that is not checked: the run may end with anything, or run
+      on.
+    - ``arena``: what it leaves in the arena if it is done; None if that is not determined.
+    - ``unasked``: whether it reads what nobody takes: constants of no MATRIX, or words behind END.
+      If memory answers that with an error, the run may be done before it comes.
     """
 
     done: bool = False
@@ -87,17 +80,10 @@ def ending(
     """Return how a run of some words may end.
 
     The first error in time ends a run, and time is not modelled: every error is allowed whose
-    command may start before another error has come. One of WEIGHTS or PARAMETERS may also come
-    too late, behind END.
-
-    Parameters
-    ----------
-    words
-        uint32; all that COMMAND_LENGTH counts.
-    model, arena
-        uint8, the regions' contents.
-    determined
-        Whether the results of MATRIX are determined by what the stream fetches.
+    command may start before another error has come. One of WEIGHTS or PARAMETERS may also come too
+    late, behind END. ``words``: uint32; all that COMMAND_LENGTH counts. ``model``, ``arena``:
+    uint8, the regions' contents. ``determined``: whether the results of MATRIX are determined by
+    what the stream fetches.
     """
     commands, refusal = read_words(config, words)
     sizes = {
@@ -235,9 +221,7 @@ def _is_vague(command: Decoded) -> bool:
 class Known:
     """What is known of scratchpad and tables, from the begin of a stream on: nothing at first.
 
-    Attributes
-    ----------
-    bytes : bool by space, one for each byte
+    ``bytes``: bool by space, one for each byte.
     """
 
     def __init__(self, config: AcceleratorConfig) -> None:

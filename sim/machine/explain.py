@@ -43,12 +43,8 @@ def requantize_lines(acc: int, fields: Mapping[str, Any]) -> list[str]:
 def explain_beats(config: AcceleratorConfig, program: Program, index: int, lane: int) -> list[str]:
     """Return the arithmetic of a lane's byte in a result vector of a MAC array.
 
-    Parameters
-    ----------
-    config, program
-        As `eightfold.sim.machine.beats.results` takes them.
-    index, lane
-        Number of the result vector, and of the byte in it.
+    ``config``, ``program``: as `eightfold.sim.machine.beats.results` takes them. ``index``,
+    ``lane``: number of the result vector, and of the byte in it.
     """
     model = _WatchedArray(config, program, lane)
     beat = -1
@@ -242,13 +238,8 @@ def explain_arena(
 ) -> list[str]:
     """Return which commands make a byte of the arena, the last one first, and its arithmetic.
 
-    Parameters
-    ----------
-    make
-        Returns a machine of the class that it is given, on fresh memory: the stream runs once per
-        step back.
-    words, offset
-        The stream, and the byte's place in the arena.
+    ``make``: returns a machine of the class that it is given, on fresh memory: the stream runs once
+    per step back. ``words``, ``offset``: the stream, and the byte's place in the arena.
     """
     lines: list[str] = []
     byte = (Space.ARENA, offset)

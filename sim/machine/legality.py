@@ -40,12 +40,8 @@ _AT_LEAST_1 = {
 def check_legal(config: AcceleratorConfig, command: Decoded) -> None:
     """Check what the instruction set says about a command's fields, other than address ranges.
 
-    The hardware leaves out some of these checks: what it does then is not defined.
-
-    Raises
-    ------
-    CommandError
-        ADDRESS for spaces, tables and alignment, ILLEGAL_COMMAND for the rest.
+    The hardware leaves out some of these checks: what it does then is not defined. Raises
+    CommandError: ADDRESS for spaces, tables and alignment, ILLEGAL_COMMAND for the rest.
     """
     f = command.fields
     for name in _AT_LEAST_1.get(command.opcode, ()):
@@ -150,16 +146,9 @@ class Refusal:
 class Nature:
     """What is known of a command before it runs.
 
-    Attributes
-    ----------
-    refusal
-        What it certainly ends the run with.
-    perhaps
-        What it may end the run with: that depends on what it finds.
-    free
-        Whether it breaks a rule that is not checked: then it does anything within the arena.
-    long
-        Whether it may take longer than `MOST`.
+    ``refusal``: what it certainly ends the run with. ``perhaps``: what it may end the run with:
+    that depends on what it finds. ``free``: whether it breaks a rule that is not checked: then it
+    does anything within the arena. ``long``: whether it may take longer than `MOST`.
     """
 
     refusal: Refusal | None = None
@@ -222,10 +211,7 @@ def _unused(opcode: isa.Opcode, config: AcceleratorConfig) -> tuple[int, ...]:
 def nature(config: AcceleratorConfig, command: Decoded, sizes: Mapping[isa.Space, int]) -> Nature:
     """Return what is known of a command that was read without a refusal.
 
-    Parameters
-    ----------
-    sizes
-        Bytes of each space that has contents.
+    ``sizes``: bytes of each space that has contents.
     """
     kinds = {
         isa.Opcode.WEIGHTS: _weights,

@@ -32,22 +32,13 @@ class Machine:
     It does one command after the other in the order of the stream; that the tokens make the
     hardware do the same is for `check_tokens` to show.
 
-    Parameters
-    ----------
-    config
-        Sizes of the accelerator.
-    memory
-        uint8, shape (bytes,). The machine changes the arena in place, and nothing else.
-    model, arena
-        The regions, each as address and bytes: registers MODEL_BASE and MODEL_SIZE, and
-        ARENA_BASE and ARENA_SIZE.
-    seed
-        Of what scratchpad, tables, partial sums and the weights of unused lanes hold at first.
+    - ``memory``: uint8, shape (bytes,). The machine changes the arena in place, and nothing else.
+    - ``model``, ``arena``: the regions, each as address and bytes: registers MODEL_BASE and
+      MODEL_SIZE, and ARENA_BASE and ARENA_SIZE.
+    - ``seed``: of what scratchpad, tables, partial sums and the weights of unused lanes hold at
+      first.
 
-    Attributes
-    ----------
-    scratchpad : int8, shape (config.scratchpad,)
-    tables : int32, shape (config.tables, 256)
+    ``scratchpad``: int8, shape (config.scratchpad,). ``tables``: int32, shape (config.tables, 256).
     """
 
     def __init__(
@@ -84,21 +75,13 @@ class Machine:
     def run(self, words: NDArray[np.uint32]) -> None:
         """Run a stream from BEGIN to END.
 
-        Parameters
-        ----------
-        words
-            uint32, shape (words,).
-
-        Raises
-        ------
-        MachineError
-            VERSION and ILLEGAL_COMMAND as `eightfold.isa.decode.read_stream` and
-            `eightfold.sim.machine.legality.check_legal` say; ILLEGAL_COMMAND at END if weight
-            buffers or parameter banks are left. ADDRESS if a command leaves the regions, the
-            scratchpad or the tables. INDEX if a GATHER finds one outside of [0, limit). TIMEOUT if
-            a MATRIX needs more weight buffers or parameter banks than commands before it have made.
-            Some of these the hardware does not notice: what a command reads outside of the
-            scratchpad, and what is left at END.
+        ``words``: uint32, shape (words,). Raises MachineError: VERSION and ILLEGAL_COMMAND as
+        `eightfold.isa.decode.read_stream` and `eightfold.sim.machine.legality.check_legal` say;
+        ILLEGAL_COMMAND at END if weight buffers or parameter banks are left. ADDRESS if a command
+        leaves the regions, the scratchpad or the tables. INDEX if a GATHER finds one outside of [0,
+        limit). TIMEOUT if a MATRIX needs more weight buffers or parameter banks than commands
+        before it have made. Some of these the hardware does not notice: what a command reads
+        outside of the scratchpad, and what is left at END.
         """
         commands = read_stream(self.config, words)
         for command in commands:
@@ -159,14 +142,8 @@ def run_move(fields: Mapping[str, int], spaces: Spaces) -> None:
     """Do a MOVE whose fields are legal and whose bytes lie within their spaces.
 
     All is read before anything is written; of two runs that write the same byte the later one in
-    loop order counts.
-
-    Parameters
-    ----------
-    fields
-        Of the command.
-    spaces
-        uint8, the contents of MODEL, ARENA, SCRATCHPAD and TABLES; changed in place.
+    loop order counts. ``spaces``: uint8, the contents of MODEL, ARENA, SCRATCHPAD and TABLES;
+    changed in place.
     """
     element = np.arange(fields["run"])
     target = spaces[isa.Space(fields["target_space"])]
@@ -181,11 +158,8 @@ def run_move(fields: Mapping[str, int], spaces: Spaces) -> None:
 def run_gather(command: Decoded, spaces: Spaces) -> None:
     """Do a GATHER whose fields are legal; as `run_move`.
 
-    Raises
-    ------
-    CommandError
-        ADDRESS or INDEX, from the first run in loop order that leaves its spaces, or whose index
-        leaves the scratchpad or [0, limit); nothing is written then.
+    Raises CommandError: ADDRESS or INDEX, from the first run in loop order that leaves its spaces,
+    or whose index leaves the scratchpad or [0, limit); nothing is written then.
     """
     f = command.fields
     source, target = (spaces[isa.Space(f[f"{side}_space"])] for side in ("source", "target"))

@@ -28,36 +28,22 @@ def run_matrix(
 ) -> int:
     """Carry out one command; ``scratchpad`` and ``sums`` are changed in place.
 
-    A group is read completely before its results are written: a command that writes what it
-    still reads is outside of the contract. In a depthwise window, what came before the first
-    vector of the pass counts as 0; the hardware leaves it open.
+    A group is read completely before its results are written: a command that writes what it still
+    reads is outside of the contract. In a depthwise window, what came before the first vector of
+    the pass counts as 0; the hardware leaves it open.
 
-    Parameters
-    ----------
-    config
-        Sizes of the engine.
-    command_fields
-        Fields of `isa.MATRIX`, as its ``encode`` takes them: those not given are 0. A count of 0
-        is 2^16.
-    scratchpad
-        int8, shape (config.scratchpad,).
-    weights
-        A buffer for each pass: int8, shape (lanes in the buffer, width). Lanes it has no words
-        for have weights 0; the hardware leaves them what they had.
-    parameters
-        A bank for each group of a command with ``last``: int arrays of shape (lanes in the bank,).
-    sums
-        Partial sums, int32, shape (config.psum_depth, config.lanes). Position p is in slot
-        p modulo psum_depth.
+    - ``command_fields``: fields of `isa.MATRIX`, as its ``encode`` takes them: those not given are
+      0. A count of 0 is 2^16.
+    - ``scratchpad``: int8, shape (config.scratchpad,).
+    - ``weights``: a buffer for each pass: int8, shape (lanes in the buffer, width). Lanes it has no
+      words for have weights 0; the hardware leaves them what they had.
+    - ``parameters``: a bank for each group of a command with ``last``: int arrays of shape (lanes
+      in the bank,).
+    - ``sums``: partial sums, int32, shape (config.psum_depth, config.lanes). Position p is in slot
+      p modulo psum_depth.
 
-    Returns
-    -------
-    Number of result vectors that were not written since they leave the scratchpad.
-
-    Raises
-    ------
-    StopIteration
-        If there are too few weights or parameters.
+    Returns how many result vectors were not written since they leave the scratchpad. Raises
+    StopIteration if there are too few weights or parameters.
     """
     return MatrixRun(config, command_fields, scratchpad, sums).groups(weights, parameters)
 
@@ -197,17 +183,11 @@ RECORD_BYTES = 16
 
 
 def weight_buffers(
-    config: AcceleratorConfig,
-    command: Decoded,
-    model: NDArray[np.uint8],
-    rng: np.random.Generator,
+    config: AcceleratorConfig, command: Decoded, model: NDArray[np.uint8], rng: np.random.Generator
 ) -> Iterator[NDArray[np.int8]]:
     """Yield the buffers of a WEIGHTS: int8, shape (lanes, width); unused lanes hold random bytes.
 
-    Raises
-    ------
-    CommandError
-        ADDRESS, if the command leaves the model region.
+    Raises CommandError: ADDRESS, if the command leaves the model region.
     """
     f = command.fields
     word = config.weight_word
@@ -222,20 +202,13 @@ def weight_buffers(
 
 
 def parameter_banks(
-    config: AcceleratorConfig,
-    command: Decoded,
-    model: NDArray[np.uint8],
-    rng: np.random.Generator,
+    config: AcceleratorConfig, command: Decoded, model: NDArray[np.uint8], rng: np.random.Generator
 ) -> Iterator[dict[str, NDArray[np.int64]]]:
     """Yield the banks of a PARAMETERS: int64 fields of `isa.REQUANTIZE_LAYOUT`, shape (lanes,).
 
-    Lanes without a channel repeat a random channel of the command.
-
-    Raises
-    ------
-    CommandError
-        ADDRESS, if the command leaves the model region. ILLEGAL_COMMAND, if a record has bits set
-        that are not used.
+    Lanes without a channel repeat a random channel of the command. Raises CommandError: ADDRESS, if
+    the command leaves the model region. ILLEGAL_COMMAND, if a record has bits set that are not
+    used.
     """
     channels, shared = command.fields["channels"], command.fields["shared"]
     address = command.fields["address"]

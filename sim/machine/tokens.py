@@ -44,15 +44,10 @@ def check_tokens(config: AcceleratorConfig, words: NDArray[np.uint32]) -> None:
     engine too, but for two of the matrix engine: its reads are in order, and so are its writes, and
     ``distance`` keeps vectors from results. Model region, weights and parameters are constants.
 
-    Memory and time grow with the bytes touched.
-
-    Raises
-    ------
-    CommandError
-        If the words are no stream of this configuration.
-    OrderError
-        If two commands are not ordered, a command overwrites what it still has to read, a command
-        waits for ever, or tokens, weight buffers or parameter banks are left at END.
+    Memory and time grow with the bytes touched. Raises CommandError if the words are no stream of
+    this configuration; OrderError if two commands are not ordered, a command overwrites what it
+    still has to read, a command waits for ever, or tokens, weight buffers or parameter banks are
+    left at END.
     """
     commands = read_stream(config, words)
     check_order(config, commands, Queues(config, commands).run())
@@ -61,17 +56,9 @@ def check_tokens(config: AcceleratorConfig, words: NDArray[np.uint32]) -> None:
 def check_order(config: AcceleratorConfig, commands: list[Decoded], started: list[Decoded]) -> None:
     """Check that tokens order all accesses that conflict, as `check_tokens`.
 
-    Parameters
-    ----------
-    commands
-        From BEGIN on.
-    started
-        The engines' commands in an order in which all of them can start.
-
-    Raises
-    ------
-    OrderError
-        If two commands are not ordered, or a command overwrites what it still has to read.
+    ``commands``: from BEGIN on. ``started``: the engines' commands in an order in which all of them
+    can start. Raises OrderError if two commands are not ordered, or a command overwrites what it
+    still has to read.
     """
     _Conflicts(config, commands).check(completed(started))
 
@@ -79,14 +66,10 @@ def check_order(config: AcceleratorConfig, commands: list[Decoded], started: lis
 def completed(started: list[Decoded]) -> dict[int, NDArray[np.int64]]:
     """Return, by a command's number, how many commands of each engine are complete when it starts.
 
-    That is: the giver of each token that the command takes, what was complete at the giver's
-    start, and what was complete at the start of the engine's last command. The n-th token that is
-    taken comes from the n-th command that gives one, because engines complete in order.
-
-    Parameters
-    ----------
-    started
-        The engines' commands in an order in which they can start.
+    That is: the giver of each token that the command takes, what was complete at the giver's start,
+    and what was complete at the start of the engine's last command. The n-th token that is taken
+    comes from the n-th command that gives one, because engines complete in order. ``started``: the
+    engines' commands in an order in which they can start.
     """
     given: dict[_Pair, deque[tuple[int, NDArray[np.int64]]]] = defaultdict(deque)
     clocks = np.zeros((len(isa.Engine), len(isa.Engine)), np.int64)
@@ -242,23 +225,12 @@ class _Unit:
 class Queues:
     """All queues of the machine, without time: whatever can happen does.
 
-    Parameters
-    ----------
-    config
-        Sizes of the accelerator.
-    commands
-        From BEGIN on; those behind END are not there.
-    stops
-        Numbers of commands that begin and are never complete.
-    roomy
-        Whether every queue has room for all; by default it has what is promised.
+    ``commands``: from BEGIN on; those behind END are not there. ``stops``: numbers of commands that
+    begin and are never complete. ``roomy``: whether every queue has room for all; by default it has
+    what is promised.
 
-    Attributes
-    ----------
-    started
-        The engines' commands in an order in which they can start.
-    stopped
-        Numbers of those of ``stops`` that have done all that they can.
+    ``started``: the engines' commands in an order in which they can start. ``stopped``: numbers of
+    those of ``stops`` that have done all that they can.
     """
 
     def __init__(
@@ -289,10 +261,7 @@ class Queues:
     def run(self) -> list[Decoded]:
         """Return the engines' commands in an order in which they can start.
 
-        Raises
-        ------
-        OrderError
-            If a command waits for ever, or something is left at END.
+        Raises OrderError if a command waits for ever, or something is left at END.
         """
         following = self.settle()
         if following < len(self.commands):

@@ -14,15 +14,7 @@ from eightfold.golden.fixed_point_math import reciprocal
 from eightfold.golden.normalization import L2_OUTPUT_BITS, LOG_BITS
 from eightfold.golden.requantize import requantize
 from eightfold.golden.softmax import SUM_BITS
-from eightfold.isa import (
-    LOCAL_BITS,
-    REQUANTIZE_LAYOUT,
-    ROW_RESULTS,
-    Combine,
-    Operand,
-    Reduce,
-    Row,
-)
+from eightfold.isa import LOCAL_BITS, REQUANTIZE_LAYOUT, ROW_RESULTS, Combine, Operand, Reduce, Row
 from eightfold.target.config import AcceleratorConfig
 
 LOOPS = 3
@@ -78,26 +70,15 @@ def run_vector(
     row and column numbers wrap at ``LOCAL_BITS`` bits, addresses of reads around the scratchpad's
     end. Window positions and the numbers of a row's elements wrap at 16 bits.
 
-    Parameters
-    ----------
-    config
-        ``scratchpad`` and ``tables``.
-    command_fields
-        Fields as for `eightfold.isa.Command.encode`, ``requantize.bias`` and so on; fields that are
-        missing are 0, others than those of the command are ignored.
-    scratchpad
-        int8, shape (config.scratchpad,); changed in place.
-    tables
-        int32, shape (config.tables, 256).
-    state
-        What the commands before have found of their last row; changed in place.
+    - ``config``: ``scratchpad`` and ``tables``.
+    - ``command_fields``: fields as for `eightfold.isa.Command.encode`, ``requantize.bias`` and so
+      on; fields that are missing are 0, others than those of the command are ignored.
+    - ``scratchpad``: int8, shape (config.scratchpad,); changed in place.
+    - ``tables``: int32, shape (config.tables, 256).
+    - ``state``: what the commands before have found of their last row; changed in place.
 
-    Raises
-    ------
-    VectorFault
-        If it writes outside of the scratchpad; nothing is written then.
-    ValueError
-        As `eightfold.sim.machine.vector.scaled_rows`.
+    Raises VectorFault if it writes outside of the scratchpad; nothing is written then; ValueError:
+    as `eightfold.sim.machine.vector.scaled_rows`.
     """
     field = with_defaults(command_fields)
     values, parameters = vector_values(field, scratchpad, tables, state or RowState())
@@ -222,10 +203,7 @@ def addresses_a(field: Mapping[str, int], w1: int | Integers, w0: int | Integers
 
 
 def operand_a(
-    field: Mapping[str, int],
-    scratchpad: NDArray[np.int8],
-    w1: int | Integers,
-    w0: int | Integers,
+    field: Mapping[str, int], scratchpad: NDArray[np.int8], w1: int | Integers, w0: int | Integers
 ) -> Integers:
     """Return operand a at positions of the window, with its padding, as bytes in int64."""
     a = _read(scratchpad, addresses_a(field, w1, w0))
@@ -309,22 +287,12 @@ def _local(value: Integers) -> Integers:
 
 
 def reduced_rows(
-    row: Row,
-    field: Mapping[str, int],
-    a: Integers,
-    tables: NDArray[np.int32],
-    state: RowState,
+    row: Row, field: Mapping[str, int], a: Integers, tables: NDArray[np.int32], state: RowState
 ) -> Integers:
     """Return one number per row: SUM, MAXIMUM or MINIMUM of `eightfold.isa.VECTOR`.
 
-    Parameters
-    ----------
-    a
-        Bytes, shape (..., positions of the window, run).
-
-    Returns
-    -------
-    int64, shape (..., 1). With several positions the element's number has no meaning, and is 0.
+    ``a``: bytes, shape (..., positions of the window, run). Returns int64, shape (..., 1). With
+    several positions the element's number has no meaning, and is 0.
     """
     goes_on = field.get("resume", 0)
     if row == Row.SUM:
@@ -346,24 +314,12 @@ def reduced_rows(
 
 
 def scaled_rows(
-    row: Row,
-    field: Mapping[str, int],
-    a: Integers,
-    tables: NDArray[np.int32],
-    state: RowState,
+    row: Row, field: Mapping[str, int], a: Integers, tables: NDArray[np.int32], state: RowState
 ) -> tuple[Integers, dict[str, Integers]]:
     """Return table_a's entries, and the requantizer's fields of every row.
 
-    Parameters
-    ----------
-    a
-        Bytes, shape (..., 1, run).
-
-    Raises
-    ------
-    ValueError
-        If there is a window; if a row's sum is not in [1, 2^28) for RECIPROCAL, [2^19, 2^31) for
-        LOGARITHM, or below 2^31 for INVERSE_ROOT.
+    ``a``: bytes, shape (..., 1, run). Raises ValueError if there is a window; if a row's sum is not
+    in [1, 2^28) for RECIPROCAL, [2^19, 2^31) for LOGARITHM, or below 2^31 for INVERSE_ROOT.
     """
     if a.shape[-2] != 1:
         raise ValueError(f"{row.name} has no window")

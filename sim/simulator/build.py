@@ -57,18 +57,9 @@ class BuildFailed(InputError):  # noqa: N818 - reads as what happened
 class Model:
     """A compiled design, ready to run any number of benches.
 
-    Attributes
-    ----------
-    directory
-        Where the simulator's files are.
-    top
-        The top module's name.
-    simulator
-        ``verilator`` or ``icarus``.
-    waves
-        The format of the waves that it can record; None: it records none.
-    plusargs
-        Arguments of each of its simulations, such as ``+unknown=1``.
+    ``directory``: where the simulator's files are. ``waves``: the format of the waves that it can
+    record; None: it records none. ``plusargs``: arguments of each of its simulations, such as
+    ``+unknown=1``.
     """
 
     directory: Path
@@ -82,18 +73,12 @@ class Model:
 class Verilog:
     """Hand-written modules, which may instantiate units.
 
-    Attributes
-    ----------
-    top
-        The top module's name; its header ends with the first ``);``.
-    sources
-        Files with the modules.
-    parameters
-        Names and values of the top module's parameters; others keep their defaults.
-    units
-        Modules that are instantiated and made when they are asked for, such as each `Unit`.
-    foreign
-        Modules of somebody else that are instantiated.
+    - ``top``: the top module's name; its header ends with the first ``);``.
+    - ``sources``: files with the modules.
+    - ``parameters``: names and values of the top module's parameters; others keep their defaults.
+    - ``units``: modules that are instantiated and made when they are asked for, such as each
+      `Unit`.
+    - ``foreign``: modules of somebody else that are instantiated.
     """
 
     top: str
@@ -117,26 +102,14 @@ def build_model(
 ) -> Model:
     """Compile a component for a simulator, or find it compiled.
 
-    Parameters
-    ----------
-    component
-        The component, or a function that makes it, such as a `Unit`; or Verilog.
-    simulator
-        ``verilator`` or ``icarus``.
-    name
-        Top module's name, unless it is Verilog; by default ``eightfold_`` and the unit's name, or
-        the class's name in snake case.
-    waves
-        Build in the recording of waves of this format; slower even when nothing is recorded.
-    on_progress
-        Called when Verilog is generated, and when the simulator compiles it.
+    - ``component``: the component, or a function that makes it, such as a `Unit`; or Verilog.
+    - ``name``: top module's name, unless it is Verilog; by default ``eightfold_`` and the unit's
+      name, or the class's name in snake case.
+    - ``waves``: build in the recording of waves of this format; slower even when nothing is
+      recorded.
+    - ``on_progress``: called when Verilog is generated, and when the simulator compiles it.
 
-    Raises
-    ------
-    InputError
-        If a program is missing.
-    BuildFailed
-        If the simulator rejects the design.
+    Raises InputError if a program is missing; BuildFailed if the simulator rejects the design.
     """
     if _GIVEN and not waves and (given := _GIVEN.get(design_key(component, simulator, name))):
         return given
@@ -198,12 +171,7 @@ def design_key(component: Design, simulator: Simulator, name: str | None = None)
         recipes = [[unit.recipe(), *unit.plusargs] for unit in component.units]
         texts = [source.read_text("utf-8") for source in component.sources]
         return content_key(
-            simulator,
-            component.top,
-            component.parameters,
-            recipes,
-            texts,
-            *_foreign_key(component),
+            simulator, component.top, component.parameters, recipes, texts, *_foreign_key(component)
         )
     source = source_of(component, name)
     return content_key(simulator, source.top, source.recipe(), source.plusargs)

@@ -109,12 +109,8 @@ def cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     A folder appears under its name only when complete: it is made under another name while a lock
     is held, so that two processes that want the same thing make it once. If making it fails, what
     is there of it is kept until the next attempt. What is damaged or not the user's is made again.
-
-    Raises
-    ------
-    InputError
-        If the cache cannot be written, because the disk is full for example, or others can write to
-        its folder ``kind``.
+    Raises InputError if the cache cannot be written, because the disk is full for example, or
+    others can write to its folder ``kind``.
     """
     place = cache_directory()
     private = is_private(place.resolve()) and is_private((place / kind).resolve())
@@ -242,12 +238,8 @@ def is_private(path: Path) -> bool:
 def make_private(folder: Path) -> None:
     """Make a folder that nobody else can open, whatever the umask, unless one is there.
 
-    Raises
-    ------
-    OSError
-        If it cannot be made.
-    InputError
-        If others can write to what is there. It may be reached by a link.
+    Raises OSError if it cannot be made. Raises InputError if others can write to what is there. It
+    may be reached by a link.
     """
     folder.mkdir(mode=0o700, exist_ok=True)
     if not is_private(folder.resolve()):
@@ -259,12 +251,7 @@ def private_folder() -> Path:
     """Return a new folder that only this user can open, and which goes when this process ends.
 
     Nobody knows its name before. It lies in the system's folder for temporary files; its path is
-    one word.
-
-    Raises
-    ------
-    InputError
-        If there is no such place.
+    one word. Raises InputError if there is no such place.
     """
     require_posix("a folder for simulators")
     for parent in dict.fromkeys((tempfile.gettempdir(), *ELSEWHERE)):

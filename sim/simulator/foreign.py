@@ -34,21 +34,12 @@ _KEYWORD_BITS = {"byte": 8, "shortint": 16, "int": 32, "integer": 32, "longint":
 class Port:
     """A port of a module.
 
-    Attributes
-    ----------
-    name
-        As it is declared.
-    is_input
-        Whether somebody else drives it.
-    width
-        Its bits, of an unpacked array all together; None of what is no vector: an array of arrays,
-        an interface, a real number.
-    elements
-        Both ends of an unpacked array's range, as they are declared.
-    signed
-        Whether the elements of an array are.
-    kind
-        The type of a port in VHDL, without its range.
+    - ``is_input``: whether somebody else drives it.
+    - ``width``: its bits, of an unpacked array all together; None of what is no vector: an array of
+      arrays, an interface, a real number.
+    - ``elements``: both ends of an unpacked array's range, as they are declared.
+    - ``signed``: whether the elements of an array are.
+    - ``kind``: the type of a port in VHDL, without its range.
     """
 
     name: str
@@ -72,20 +63,13 @@ class Module:
 class Foreign:
     """Verilog and SystemVerilog files that are compiled where they are.
 
-    Attributes
-    ----------
-    sources
-        The files, in the order in which they are compiled.
-    includes
-        Folders in which included files are looked for, after those of the sources themselves.
-    defines
-        Names and values of macros.
-    systemverilog
-        Whether files that are not called ``.sv`` are SystemVerilog too: what is a keyword there,
-        as ``before`` or ``bit``, may be a name in Verilog-2005.
-    others
-        What is read besides, as `read_module` has found it: modules that simulators look for in the
-        folders, and files whose names in ``\\`include`` are macros.
+    - ``sources``: the files, in the order in which they are compiled.
+    - ``includes``: folders in which included files are looked for, after those of the sources
+      themselves.
+    - ``systemverilog``: whether files that are not called ``.sv`` are SystemVerilog too: what is a
+      keyword there, as ``before`` or ``bit``, may be a name in Verilog-2005.
+    - ``others``: what is read besides, as `read_module` has found it: modules that simulators look
+      for in the folders, and files whose names in ``\\`include`` are macros.
     """
 
     sources: tuple[Path, ...] = ()
@@ -118,10 +102,7 @@ class Foreign:
     def texts(self) -> dict[Path, str]:
         """Return the text of each source, of `others`, and of each file that one of them includes.
 
-        Raises
-        ------
-        InputError
-            If a source cannot be read.
+        Raises InputError if a source cannot be read.
         """
         texts: dict[Path, str] = {}
         waiting = [*self.sources, *self.others]
@@ -160,19 +141,9 @@ def without_comments(text: str) -> str:
 def read_module(foreign: Foreign, top: str, parameters: Mapping[str, str | int]) -> Module:
     """Return the ports of a module, in their order, and all files that were read for it.
 
-    Parameters
-    ----------
-    foreign
-        The files that it and what it instantiates are in.
-    top
-        The module's name.
-    parameters
-        Values of its parameters; others keep their defaults. A text is a string of Verilog.
-
-    Raises
-    ------
-    InputError
-        If there is no such module, or Verilator does not accept it: with its words.
+    ``foreign``: the files that it and what it instantiates are in. ``parameters``: values of its
+    parameters; others keep their defaults. A text is a string of Verilog. Raises InputError if
+    there is no such module, or Verilator does not accept it: with its words.
     """
     modules = foreign.modules()
     if top not in modules:
@@ -315,10 +286,8 @@ def entities(foreign: Foreign) -> list[str]:
 def read_entity(foreign: Foreign, top: str, parameters: Mapping[str, str | int]) -> Module:
     """Return the ports of an entity; arguments as `eightfold.sim.simulator.foreign.read_module`.
 
-    Raises
-    ------
-    InputError
-        If there is no such entity, GHDL is missing, or does not accept it: with its words.
+    Raises InputError if there is no such entity, GHDL is missing, or does not accept it: with its
+    words.
     """
     if top.lower() not in map(str.lower, there := entities(foreign)):
         files = ", ".join(source.name for source in foreign.sources)

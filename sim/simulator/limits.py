@@ -17,12 +17,8 @@ from eightfold.common.errors import InputError
 class Limits:
     """What a simulation may take.
 
-    Attributes
-    ----------
-    cycles
-        Clock cycles of each test of a bench.
-    seconds
-        CPU time of the simulator's process, in whole seconds.
+    ``cycles``: clock cycles of each test of a bench. ``seconds``: CPU time of the simulator's
+    process, in whole seconds.
     """
 
     cycles: int = 50_000_000
@@ -36,10 +32,7 @@ VARIABLES = {"cycles": "EIGHTFOLD_LIMIT_CYCLES", "seconds": "EIGHTFOLD_LIMIT_SEC
 def limits(seconds: int | None = None) -> Limits:
     """Return the limits, those of `VARIABLES` where they are set; CPU time at most ``seconds``.
 
-    Raises
-    ------
-    InputError
-        If one is set to something else than a whole number of at least 1.
+    Raises InputError if one is set to something else than a whole number of at least 1.
     """
     chosen = {}
     for name, variable in VARIABLES.items():

@@ -41,12 +41,8 @@ def waivers(source: Path) -> str:
     """Return the Verilator configuration that waives the warnings of one file.
 
     It names the rules of `WAIVERS` that the file breaks under its present name, with the reason of
-    each; ``verilator --lint-only -Wall FILE.vlt FILE.v`` then has nothing to say.
-
-    Raises
-    ------
-    InputError
-        If Verilator cannot run.
+    each; ``verilator --lint-only -Wall FILE.vlt FILE.v`` then has nothing to say. Raises InputError
+    if Verilator cannot run.
     """
     found = lint(source, ())
     rules = {match[1] for line in found if (match := re.match(r"%Warning-(\w+)", line))}

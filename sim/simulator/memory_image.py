@@ -44,26 +44,12 @@ class Region:
 class MemoryImage:
     """The memory's contents: regions on pages of their own, random bytes everywhere else.
 
-    Parameters
-    ----------
-    rng
-        Of the places and of the bytes that nobody should read or write.
-    sizes
-        Bytes of each region, by name; they are placed in a random order.
+    ``rng``: of the places and of the bytes that nobody should read or write. ``sizes``: bytes of
+    each region, by name; they are placed in a random order.
 
-    Attributes
-    ----------
-    base
-        Address of byte 0, a random multiple of ``SIZE`` within 32 bits.
-    regions
-        Where each region is.
-    contents
-        uint8, whole pages, with one or two pages of random bytes around every region.
-
-    Raises
-    ------
-    ValueError
-        If the regions are larger than the memory.
+    ``base``: address of byte 0, a random multiple of ``SIZE`` within 32 bits. ``contents``: uint8,
+    whole pages, with one or two pages of random bytes around every region. Raises ValueError if the
+    regions are larger than the memory.
     """
 
     def __init__(self, rng: np.random.Generator, sizes: Mapping[str, int]) -> None:
@@ -86,10 +72,7 @@ class MemoryImage:
     def place(self, name: str, contents: bytes, offset: int = 0) -> None:
         """Put bytes into a region.
 
-        Raises
-        ------
-        ValueError
-            If they do not fit.
+        Raises ValueError if they do not fit.
         """
         region = self.regions[name]
         start = region.start + offset
@@ -107,14 +90,8 @@ class MemoryImage:
 def write_hex(path: Path, port: int, parts: Mapping[int, bytes]) -> None:
     """Write bytes for ``$readmemh`` into words of ``port`` bytes.
 
-    Parameters
-    ----------
-    path
-        The file.
-    port
-        Bytes of a word, the first one lowest.
-    parts
-        Contents by offset, both multiples of ``port``.
+    ``port``: bytes of a word, the first one lowest. ``parts``: contents by offset, both multiples
+    of ``port``.
     """
     with path.open("w", encoding="ascii") as file:
         for offset, contents in parts.items():
@@ -125,10 +102,7 @@ def write_hex(path: Path, port: int, parts: Mapping[int, bytes]) -> None:
 def read_hex(path: Path, port: int) -> NDArray[np.uint8]:
     """Return the bytes of a file that ``$writememh`` has written from word 0 on.
 
-    Raises
-    ------
-    ValueError
-        If a bit was unknown.
+    Raises ValueError if a bit was unknown.
     """
     lines = path.read_text("ascii").splitlines()
     words = "".join(line for line in lines if line and line[0] not in "/@")

@@ -52,20 +52,12 @@ class Watch:
     pytest's plugin uses it: a failing test is run again, and the simulation that failed in it
     records waves.
 
-    Attributes
-    ----------
-    which
-        Number of the simulation that is asked for something, the first one's 0.
-    testcase
-        The only test of its bench that it runs; None: those that the caller names, or all.
-    trace
-        Where it records waves, without a suffix, which is that of the best format; None: nowhere.
-    count
-        Simulations so far.
-    written
-        The file of waves.
-    note
-        Why it is no better format: one line, or nothing.
+    - ``which``: number of the simulation that is asked for something, the first one's 0.
+    - ``testcase``: the only test of its bench that it runs; None: those that the caller names, or
+      all.
+    - ``trace``: where it records waves, without a suffix, which is that of the best format; None:
+      nowhere.
+    - ``note``: why it is no better format: one line, or nothing.
     """
 
     which: int = 0
@@ -113,10 +105,8 @@ KEEP_SECONDS = 24 * 3600
 class BenchFailed(AssertionError):  # noqa: N818 - reads as what happened
     """A bench's test failed: which one, the seed, why, and where the log is.
 
-    Attributes
-    ----------
-    test
-        The first test of the bench that failed, if there are others that it can be run without.
+    ``test``: the first test of the bench that failed, if there are others that it can be run
+    without.
     """
 
     test: str | None = None
@@ -126,14 +116,9 @@ class BenchFailed(AssertionError):  # noqa: N818 - reads as what happened
 class BenchResult:
     """A bench that passed.
 
-    Attributes
-    ----------
-    tests
-        Names of the cocotb tests that ran.
-    report
-        What the bench handed back with `eightfold.sim.bench.support.report`.
-    seconds
-        Wall-clock time of the simulation, without the build.
+    ``tests``: names of the cocotb tests that ran. ``report``: what the bench handed back with
+    `eightfold.sim.bench.support.report`. ``seconds``: wall-clock time of the simulation, without
+    the build.
     """
 
     tests: tuple[str, ...]
@@ -339,43 +324,25 @@ def run_bench(
 ) -> BenchResult:
     """Build a component if needed, and run a bench against it.
 
-    Parameters
-    ----------
-    component
-        The component, or a function that makes it; best a `Unit`, which a second run finds built
-        without elaborating it. Or hand-written Verilog.
-    bench
-        Module with the cocotb tests, such as ``eightfold.sim.benches.requantizer``.
-    simulator
-        ``verilator`` or ``icarus``.
-    parameters
-        JSON-able values for the bench; it reads them with `eightfold.sim.bench.support.parameters`.
-    seed
-        Of all the bench's random choices.
-    trace
-        Where to write waves, a ``.vcd`` or ``.fst`` file; by default none are recorded.
-    testcase
-        Run only these cocotb tests of the module.
-    name
-        Top module's name, see `eightfold.sim.simulator.build.build_model`.
-    python_path
-        Further folders to import from.
-    files
-        Files that are in the simulator's working directory, by their names there: links, so that
-        what is written to one is written there.
-    cpu_seconds
-        CPU time after which the simulation is ended, if it is less than the limit of all.
-    on_progress
-        Called in this thread with what is being built, then with the bench's latest progress, at
-        most ten times a second.
+    - ``component``: the component, or a function that makes it; best a `Unit`, which a second run
+      finds built without elaborating it. Or hand-written Verilog.
+    - ``bench``: module with the cocotb tests, such as ``eightfold.sim.benches.requantizer``.
+    - ``parameters``: JSON-able values for the bench; it reads them with
+      `eightfold.sim.bench.support.parameters`.
+    - ``trace``: where to write waves, a ``.vcd`` or ``.fst`` file; by default none are recorded.
+    - ``testcase``: run only these cocotb tests of the module.
+    - ``name``: top module's name, see `eightfold.sim.simulator.build.build_model`.
+    - ``python_path``: further folders to import from.
+    - ``files``: files that are in the simulator's working directory, by their names there: links,
+      so that what is written to one is written there.
+    - ``cpu_seconds``: CPU time after which the simulation is ended, if it is less than the limit of
+      all.
+    - ``on_progress``: called in this thread with what is being built, then with the bench's latest
+      progress, at most ten times a second.
 
-    Raises
-    ------
-    BenchFailed
-        If a test failed, or the simulation ended before its tests did, or was ended.
-    InputError
-        If a program is missing or fails, a disk is full, or the trace file has another suffix, is
-        an ``.fst`` that the simulator cannot write here, or cannot be written at all.
+    Raises BenchFailed if a test failed, or the simulation ended before its tests did, or was ended;
+    InputError if a program is missing or fails, a disk is full, or the trace file has another
+    suffix, is an ``.fst`` that the simulator cannot write here, or cannot be written at all.
     """
     trace, testcase = _current_watch().order(simulator, trace, testcase)
     waves = None
@@ -409,11 +376,7 @@ def _check_writable(trace: Path) -> None:
 
 
 def run_model(
-    model: Model,
-    bench: str,
-    *,
-    on_progress: OnProgress | None = None,
-    **options: Any,
+    model: Model, bench: str, *, on_progress: OnProgress | None = None, **options: Any
 ) -> BenchResult:
     """Run a bench against a compiled model; ``options`` as in `run_bench`."""
     simulation = start_simulation(model, bench, **options)

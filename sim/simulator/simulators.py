@@ -222,16 +222,9 @@ def make_runner(
 ) -> Any:
     """Return a fresh runner.
 
-    Parameters
-    ----------
-    simulator
-        Its name.
-    waves
-        Format of the waves to build in, or to record; None: none.
-    extra
-        Environment variables of the processes that it starts.
-    seconds
-        CPU time that a simulation may take; None: any.
+    ``waves``: format of the waves to build in, or to record; None: none. ``extra``: environment
+    variables of the processes that it starts. ``seconds``: CPU time that a simulation may take;
+    None: any.
     """
     os.environ.setdefault("PATH", os.defpath)  # cocotb adds to it
     runner: Any = _RUNNERS[simulator]()

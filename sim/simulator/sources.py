@@ -80,12 +80,8 @@ class Unit(Source):
 class AcceleratorSource:
     """What is simulated in place of the accelerator's RTL.
 
-    Attributes
-    ----------
-    name
-        What reports call it, such as ``ecp5`` of a netlist.
-    of
-        Returns the module for a configuration.
+    ``name``: what reports call it, such as ``ecp5`` of a netlist. ``of``: returns the module for a
+    configuration.
     """
 
     name: str

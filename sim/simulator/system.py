@@ -40,29 +40,20 @@ DESIGNS = {
 class Run:
     """One run of the accelerator.
 
-    Attributes
-    ----------
-    inputs
-        Contents of the arena by byte offset; bytes not given are random.
-    kept
-        Bytes of the arena, first offset and the one behind the last, that stay as the run before
-        has left them.
-    words, model
-        Commands, uint32, and contents of the model region, in place of the system's.
-    registers
-        Values by name, in place of those that fit the job.
-    read_error, write_error
-        Where accesses are answered with SLVERR.
-    reset_after
-        Cycles after the doorbell at which a soft reset ends the run; None waits for its end.
-    patience
-        Cycles after which a soft reset ends a run that has not ended; None lets it fail at the
-        system's limit.
-    writes
-        Writes of registers while it runs: cycles after the doorbell or the write before, register,
-        value.
-    stall, timing, seed
-        In place of the system's; the seed is the stalls' alone.
+    - ``inputs``: contents of the arena by byte offset; bytes not given are random.
+    - ``kept``: bytes of the arena, first offset and the one behind the last, that stay as the run
+      before has left them.
+    - ``words``, ``model``: commands, uint32, and contents of the model region, in place of the
+      system's.
+    - ``registers``: values by name, in place of those that fit the job.
+    - ``read_error``, ``write_error``: where accesses are answered with SLVERR.
+    - ``reset_after``: cycles after the doorbell at which a soft reset ends the run; None waits for
+      its end.
+    - ``patience``: cycles after which a soft reset ends a run that has not ended; None lets it fail
+      at the system's limit.
+    - ``writes``: writes of registers while it runs: cycles after the doorbell or the write before,
+      register, value.
+    - ``stall``, ``timing``, ``seed``: in place of the system's; the seed is the stalls' alone.
     """
 
     inputs: Mapping[int, NDArray | bytes] = field(default_factory=dict)
@@ -84,33 +75,23 @@ class Run:
 class RunResult:
     """What a run left.
 
-    Attributes
-    ----------
-    arena
-        uint8, all bytes of the arena. Nothing else in memory has changed.
-    done
-        Whether END was reached without an error.
-    error
-        What stopped the run, `ErrorCode.NONE` for nothing.
-    engine, index
-        Fields of the register ERROR.
-    counters
-        Value of each counter in `eightfold.isa.COUNTERS` at the end, by name.
-    events
-        int64, shape (n, 2 + counters), in order of time: engine, index of the command that it has
-        completed, modulo 2^16, and each counter at that time; or in place of the engine `WORK`,
-        and the engine's number, where one begins to work (`eightfold.isa.WORK`) after a cycle in
-        which it did not; or `SAMPLE` and 0, every so often; the last one has `END` and 0. Empty if
-        there is no monitor.
-    ended
-        Whether it ended without a soft reset.
-    reads_outside
-        Bursts of reads that leave the beats of commands, model and arena, as its registers have
-        them.
-    unanswered
-        Bursts without an answer when STATUS said that it was done, or not busy after a soft reset.
-    bus_errors
-        Beats and responses that memory answered with an error, whatever the run made of them.
+    - ``arena``: uint8, all bytes of the arena. Nothing else in memory has changed.
+    - ``done``: whether END was reached without an error.
+    - ``error``: what stopped the run, `ErrorCode.NONE` for nothing.
+    - ``engine``, ``index``: fields of the register ERROR.
+    - ``counters``: value of each counter in `eightfold.isa.COUNTERS` at the end, by name.
+    - ``events``: int64, shape (n, 2 + counters), in order of time: engine, index of the command
+      that it has completed, modulo 2^16, and each counter at that time; or in place of the engine
+      `WORK`, and the engine's number, where one begins to work (`eightfold.isa.WORK`) after a cycle
+      in which it did not; or `SAMPLE` and 0, every so often; the last one has `END` and 0. Empty if
+      there is no monitor.
+    - ``ended``: whether it ended without a soft reset.
+    - ``reads_outside``: bursts of reads that leave the beats of commands, model and arena, as its
+      registers have them.
+    - ``unanswered``: bursts without an answer when STATUS said that it was done, or not busy after
+      a soft reset.
+    - ``bus_errors``: beats and responses that memory answered with an error, whatever the run made
+      of them.
     """
 
     arena: NDArray[np.uint8]
@@ -140,14 +121,8 @@ class RunResult:
 class SystemResult:
     """Results of all runs.
 
-    Attributes
-    ----------
-    runs
-        One for each run.
-    cycles
-        Simulated cycles, those between the runs too.
-    seconds
-        Wall-clock time of the runs, without starting the simulator.
+    ``cycles``: simulated cycles, those between the runs too. ``seconds``: wall-clock time of the
+    runs, without starting the simulator.
     """
 
     runs: list[RunResult]
@@ -207,52 +182,25 @@ def run_system(
     Commands, model and arena lie at random places in 16 MiB of memory at a random address, with
     random bytes around. After a run that ends with an error comes a soft reset.
 
-    Parameters
-    ----------
-    config
-        Sizes of the accelerator.
-    simulator
-        ``verilator`` or ``icarus``.
-    words
-        The command stream, uint32.
-    model
-        Contents of the model region.
-    arena_bytes
-        Size of the arena.
-    runs
-        What is different from run to run.
-    seed
-        Of addresses, of bytes that nobody has set, and of stalls.
-    timing
-        How long the memory takes, of ``verilog``.
-    stall
-        Probability, 0 to below 1, that a channel of the memory pauses in a cycle; for all channels
-        or for some of `CHANNELS`.
-    timeout
-        Register TIMEOUT: cycles without progress.
-    limit
-        Cycles after which a run without an interrupt fails; None: only what ends every simulation,
-        and the accelerator's own TIMEOUT.
-    memory
-        ``verilog`` runs without Python in each cycle, and has the monitor; ``cocotbext`` is the
-        independent model of the package cocotbext-axi, slow, with a latency of its own, and without
-        error ranges.
-    accelerator
-        A module in place of the unit's, as `system_design` takes it.
-    trace
-        Where to write waves, a ``.vcd`` or ``.fst`` file.
-    on_progress
-        Called with the simulation's progress.
+    - ``words``: the command stream, uint32.
+    - ``runs``: what is different from run to run.
+    - ``seed``: of addresses, of bytes that nobody has set, and of stalls.
+    - ``timing``: how long the memory takes, of ``verilog``.
+    - ``stall``: probability, 0 to below 1, that a channel of the memory pauses in a cycle; for all
+      channels or for some of `CHANNELS`.
+    - ``timeout``: register TIMEOUT: cycles without progress.
+    - ``limit``: cycles after which a run without an interrupt fails; None: only what ends every
+      simulation, and the accelerator's own TIMEOUT.
+    - ``memory``: ``verilog`` runs without Python in each cycle, and has the monitor; ``cocotbext``
+      is the independent model of the package cocotbext-axi, slow, with a latency of its own, and
+      without error ranges.
+    - ``accelerator``: a module in place of the unit's, as `system_design` takes it.
+    - ``trace``: where to write waves, a ``.vcd`` or ``.fst`` file.
 
-    Raises
-    ------
-    BenchFailed
-        If a run does not end, a soft reset does not help, a byte outside of the arena has changed,
-        a rule of AXI was broken, or the counters are not those of the trace.
-    InputError
-        If a program is missing.
-    ValueError
-        If a stall is for an unknown channel, or all is too large for the memory.
+    Raises BenchFailed if a run does not end, a soft reset does not help, a byte outside of the
+    arena has changed, a rule of AXI was broken, or the counters are not those of the trace;
+    InputError if a program is missing; ValueError if a stall is for an unknown channel, or all is
+    too large for the memory.
     """
     stalls = dict(stall) if isinstance(stall, Mapping) else dict.fromkeys(CHANNELS, stall)
     if unknown := sorted(set(stalls) - set(CHANNELS)):

@@ -33,12 +33,8 @@ def optimisation() -> str:
 
     They are those of code that runs every cycle, of initialisation, and of Verilator's own library.
     For the largest presets -O2 takes 2.5 times as long to compile as -O1, and the simulation is not
-    faster by as much: Python drives it.
-
-    Raises
-    ------
-    InputError
-        If `OPTIMISATION_VARIABLE` is set to something else than 0, 1, 2 or 3.
+    faster by as much: Python drives it. Raises InputError if `OPTIMISATION_VARIABLE` is set to
+    something else than 0, 1, 2 or 3.
     """
     level = os.environ.get(OPTIMISATION_VARIABLE) or "1"
     if level not in ("0", "1", "2", "3"):
@@ -54,10 +50,7 @@ def icarus_available() -> bool:
 def check_simulator(simulator: str) -> None:
     """Raise one clear line if a simulator, or what it needs, is missing.
 
-    Raises
-    ------
-    InputError
-        Unknown name, or a missing program; the message says what to install.
+    Raises InputError of an unknown name, or a missing program: its message says what to install.
     """
     if simulator not in (known := (*SIMULATORS, *VHDL_SIMULATORS)):
         raise InputError(f"simulator {simulator}: unknown; use one of {', '.join(known)}")

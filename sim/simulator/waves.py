@@ -34,10 +34,8 @@ _HEADERS = {"lz4": "lz4.h", "z": "zlib.h"}
 def wave_format(trace: Path, simulator: Simulator) -> WaveFormat:
     """Return the format that a trace file's name asks for.
 
-    Raises
-    ------
-    InputError
-        If it is another than those of `WaveFormat`, or the simulator cannot write it here.
+    Raises InputError if it is another than those of `WaveFormat`, or the simulator cannot write it
+    here.
     """
     suffix = trace.suffix.removeprefix(".")
     if suffix not in get_args(WaveFormat):
@@ -52,12 +50,8 @@ def wave_format(trace: Path, simulator: Simulator) -> WaveFormat:
 def trace_size(form: WaveFormat, simulator: Simulator, macs_per_cycle: int, cycles: float) -> float:
     """Return about how many bytes the waves of the accelerator have.
 
-    Parameters
-    ----------
-    macs_per_cycle
-        Size of the accelerator. The bytes of a cycle grow linearly with its logarithm.
-    cycles
-        Of all runs in the simulation.
+    ``macs_per_cycle``: size of the accelerator. The bytes of a cycle grow linearly with its
+    logarithm. ``cycles``: of all runs in the simulation.
     """
     sizes = np.log2(list(_BYTES[form]))
     rates = list(_BYTES[form].values())

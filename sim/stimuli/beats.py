@@ -13,15 +13,8 @@ FLAGS = ("depthwise", "fire", "first", "last", "next_weights", "next_parameters"
 class ProgramBuilder:
     """Collects passes; weights and parameters are drawn when a beat asks for them.
 
-    Parameters
-    ----------
-    config
-        Sizes of the array.
-    rng
-        Source of all values.
-    partial
-        Probability that a weight buffer or parameter bank is for some of the lanes only; 0 also
-        means that ``last`` is never set.
+    ``partial``: probability that a weight buffer or parameter bank is for some of the lanes only; 0
+    also means that ``last`` is never set.
     """
 
     def __init__(
@@ -116,10 +109,7 @@ class ProgramBuilder:
                 "taps": _bytes(rng, (weights, width)),
                 "last": self._last(self._lengths["weights"]),
             },
-            parameters={
-                **requantize_fields(rng, sum(parameters)),
-                "last": self._last(parameters),
-            },
+            parameters={**requantize_fields(rng, sum(parameters)), "last": self._last(parameters)},
             activations={"bytes": _bytes(rng, (len(self._beats), width)), **beats},
         )
 

@@ -139,11 +139,8 @@ def spoil(
 ) -> NDArray[np.uint32]:
     """Return a stream's words with one thing wrong.
 
-    Parameters
-    ----------
-    kind
-        ``opcode``, ``index``, ``unused``, ``second_begin``, ``begin``: one command is wrong;
-        ``no_begin``, ``cut``, ``cut_command``, ``empty``: some are missing.
+    ``kind``: ``opcode``, ``index``, ``unused``, ``second_begin``, ``begin``: one command is wrong;
+    ``no_begin``, ``cut``, ``cut_command``, ``empty``: some are missing.
     """
     words = [command.words.copy() for command in commands]
     victim = int(rng.integers(1, len(words)))

@@ -143,25 +143,14 @@ def random_gather(
 ) -> Move:
     """Return a command that reads and writes areas of its spaces, ``[begin, end)``.
 
-    Parameters
-    ----------
-    areas
-        Of source, target and indices.
-    scratchpad
-        Gets the indices.
-    taken
-        Where it must not; bool, one for each byte of the scratchpad, which gets them too.
-    sizes
-        Of the indices, one of them.
-    far
-        Whether there are steps of any size, which lead back into the source modulo 2^32.
-    trials
-        Draws after which there is no room for one.
+    - ``areas``: of source, target and indices.
+    - ``scratchpad``: gets the indices.
+    - ``taken``: where it must not; bool, one for each byte of the scratchpad, which gets them too.
+    - ``sizes``: of the indices, one of them.
+    - ``far``: whether there are steps of any size, which lead back into the source modulo 2^32.
+    - ``trials``: draws after which there is no room for one.
 
-    Raises
-    ------
-    CrowdedError
-        If none of the draws fits.
+    Raises CrowdedError if none of the draws fits.
     """
     for _ in range(trials):
         before = scratchpad.copy()

@@ -82,15 +82,7 @@ def _ends(parts: Sequence[NDArray]) -> NDArray[np.int64]:
 
 
 class MatrixRandom:
-    """Draws commands that read the lower half of the scratchpad and write parts of the upper one.
-
-    Parameters
-    ----------
-    config
-        Sizes of the engine.
-    rng
-        Source of all choices.
-    """
+    """Draws commands that read the scratchpad's lower half and write parts of the upper one."""
 
     def __init__(self, config: AcceleratorConfig, rng: np.random.Generator) -> None:
         self.config, self.rng = config, rng

@@ -51,15 +51,7 @@ class Program:
 
 
 class ProgramRandom:
-    """Draws one program.
-
-    Parameters
-    ----------
-    config
-        Sizes of the accelerator.
-    rng
-        Source of all choices.
-    """
+    """Draws one program."""
 
     def __init__(self, config: AcceleratorConfig, rng: np.random.Generator) -> None:
         self.config, self.rng = config, rng

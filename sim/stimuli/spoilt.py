@@ -42,15 +42,11 @@ Pieces = Mapping[int, NDArray[np.uint32]]
 class Mutation:
     """One thing that is wrong with the command at a place.
 
-    Attributes
-    ----------
-    kind
-        ``flip``: bit ``at`` of word ``word``. ``field``: the ``width`` bits from bit ``at`` of the
-        command on are ``value``. ``drop``, ``double``, ``swap``: the word, with the next one.
-        ``cut``: the stream ends before the word. ``omit``: the command is not there, and those
-        behind it have the right index; ``lose``: the same with wrong indices. ``repeat``,
-        ``exchange``: it comes twice, or behind the next one. ``garbage``: ``value`` in place of the
-        word.
+    - ``kind``: ``flip``: bit ``at`` of word ``word``. ``field``: the ``width`` bits from bit ``at``
+      of the command on are ``value``. ``drop``, ``double``, ``swap``: the word, with the next one.
+      ``cut``: the stream ends before the word. ``omit``: the command is not there, and those behind
+      it have the right index; ``lose``: the same with wrong indices. ``repeat``, ``exchange``: it
+      comes twice, or behind the next one. ``garbage``: ``value`` in place of the word.
     """
 
     kind: Kind
@@ -72,18 +68,12 @@ class Mutation:
 
 
 def random_mutation(
-    rng: np.random.Generator,
-    opcodes: Mapping[int, isa.Opcode],
-    sizes: Mapping[Space, int],
+    rng: np.random.Generator, opcodes: Mapping[int, isa.Opcode], sizes: Mapping[Space, int]
 ) -> Mutation:
     """Return a mutation.
 
-    Parameters
-    ----------
-    opcodes
-        Of the commands by place.
-    sizes
-        Bytes of the spaces, for addresses at their ends.
+    ``opcodes``: of the commands by place. ``sizes``: bytes of the spaces, for addresses at their
+    ends.
     """
     kind = KINDS[rng.integers(len(KINDS))]
     places = [place for place in opcodes if place > BEGIN or rng.random() < 0.2]

@@ -5,15 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.isa import (
-    REQUANTIZE_LAYOUT,
-    ROW_RESULTS,
-    Combine,
-    Operand,
-    Reduce,
-    Rounding,
-    Row,
-)
+from eightfold.isa import REQUANTIZE_LAYOUT, ROW_RESULTS, Combine, Operand, Reduce, Rounding, Row
 from eightfold.isa.vector_fields import RowScaling
 from eightfold.sim.machine.vector import operand_addresses
 from eightfold.target.config import AcceleratorConfig
@@ -76,12 +68,8 @@ def random_command(
 ) -> Fields:
     """Return the fields of a legal command.
 
-    Parameters
-    ----------
-    tables
-        Numbers of the tables it may use; by default all.
-    rows
-        What it may do with rows.
+    ``tables``: numbers of the tables it may use; by default all. ``rows``: what it may do with
+    rows.
     """
     numbers = list(range(config.tables)) if tables is None else tables
     while True:
