@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from amaranth.hdl import ResetInserter, Signal
-from amaranth.sim import Simulator
 
 from eightfold.hw.array.depthwise_lines import DepthwiseLines
 from eightfold.isa import MIN_LINE
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.simulate import simulate
 
 DEPTH = 16
 
@@ -42,10 +42,7 @@ def older_of(width, vectors, line, idle, dense, seed):
             place = (place + push) % DEPTH
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     return np.array(got)
 
 
@@ -85,10 +82,7 @@ def test_what_comes_in_a_reset_is_forgotten():
         await give(0, there=0, cycles=3)
         assert [ctx.get(byte) for byte in dut.older[0]] == [11, 11]
 
-    simulator = Simulator(ResetInserter(reset)(dut))
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(ResetInserter(reset)(dut), bench)
 
 
 def test_line_may_change_from_one_vector_to_the_next():
@@ -119,8 +113,5 @@ def test_line_may_change_from_one_vector_to_the_next():
                 assert ctx.get(dut.older[1][1]) == first[index - line]
             second.append(ctx.get(dut.older[1][1]))
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     assert len(set(second[2 * DEPTH :])) > 4

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from amaranth.hdl import Module
-from amaranth.sim import Simulator
 
 from eightfold.hw.array import dot_product
 from eightfold.hw.array.dot_product import DotProduct
 from eightfold.hw.array.multiplier import WeightEncoder, tap_styles
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.simulate import simulate
 
 
 def dot_products(config, operands, weights, latency):
@@ -31,10 +31,7 @@ def dot_products(config, operands, weights, latency):
                 got.append(ctx.get(dut.sum) + ctx.get(dut.carry))
             await ctx.tick()
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(m, bench)
     return got
 
 

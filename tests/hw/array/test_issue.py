@@ -3,11 +3,11 @@
 import random
 
 import pytest
-from amaranth.sim import Simulator
 
 from eightfold.hw.array.issue import Issue
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.simulate import simulate
 
 CONFIG = AcceleratorConfig(width=2, psum_depth=16, parameter_banks=4)
 STORE = {"fire": 1, "first": 1}
@@ -35,10 +35,7 @@ def issue_cycles(vectors, **grants):
                 cycles.append(cycle)
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     assert len(cycles) == len(vectors)
     return cycles
 
@@ -51,13 +48,7 @@ def test_sum_is_read_when_it_is_old_enough_and_no_later(between):
 
 
 @pytest.mark.parametrize(
-    "second",
-    [
-        {"slot": 6, **ADD},
-        {"slot": 5, **STORE},
-        {"slot": 5},
-        {"slot": 5, "depthwise": 1},
-    ],
+    "second", [{"slot": 6, **ADD}, {"slot": 5, **STORE}, {"slot": 5}, {"slot": 5, "depthwise": 1}]
 )
 def test_vectors_that_read_no_young_sum_do_not_wait(second):
     first, following = issue_cycles([{"slot": 5, **STORE}, second])

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.hdl import Module, Signal, Value
-from amaranth.sim import Simulator
 
 from eightfold.golden.requantize import requantize
 from eightfold.hw.array.lane import Lane
@@ -14,6 +13,7 @@ from eightfold.hw.array.multiplier import WeightEncoder
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.blocks.delay import delay
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.simulate import simulate
 
 STYLES = ["infer", "rows"]
 PARAMETERS = {
@@ -67,10 +67,7 @@ class LaneBench:
             for _ in range(self.latency + 2):
                 await self.step()
 
-        simulator = Simulator(self.top)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(testbench)
-        simulator.run()
+        simulate(self.top, testbench)
         assert self.results == self.expected
         assert self.expected
 

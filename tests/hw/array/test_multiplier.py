@@ -6,6 +6,7 @@ from amaranth.hdl import ClockDomain, Module
 from amaranth.sim import Simulator
 
 from eightfold.hw.array.multiplier import LATENCY, TERMS, Multiplier, WeightEncoder
+from tests.support.hardware.simulate import simulate
 
 STYLES = ["infer", "rows"]
 
@@ -30,10 +31,7 @@ def products(style, operands, weights):
                 got.append(ctx.get(total))
             await ctx.tick()
 
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(m, bench)
     return got
 
 

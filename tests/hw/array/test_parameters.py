@@ -2,18 +2,11 @@
 
 import pytest
 from amaranth.hdl import Value
-from amaranth.sim import Simulator
 
 from eightfold.hw.array.parameters import ParameterLoader, ParameterMemory
 from eightfold.isa import REQUANTIZE_LAYOUT
 from eightfold.target.config import AcceleratorConfig
-
-
-def simulate(dut, bench):
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+from tests.support.hardware.simulate import simulate
 
 
 @pytest.mark.parametrize("banks", [4, 8])

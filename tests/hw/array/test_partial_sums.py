@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
 
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.simulate import simulate
 
 BITS = 24
 
@@ -53,10 +53,7 @@ def test_adds_with_wrap_at_the_stated_distance(seed):
                 ctx.set(dut.write_slot, slots[after])
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     np.testing.assert_array_equal(got, expected)
 
 
@@ -78,8 +75,5 @@ def test_sum_wraps_at_both_int32_limits(start):
             for _ in range(PartialSums.REVISIT - 2):
                 await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     assert seen == [start, -start - 1]

@@ -1,19 +1,12 @@
 """The weight loader: order, early completion, and no pause between buffers."""
 
 import pytest
-from amaranth.sim import Simulator
 
 from eightfold.hw.array.weights import WeightLoader
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.simulate import simulate
 
 CONFIG = AcceleratorConfig(lanes=3, width=2)
-
-
-def simulate(dut, bench):
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
 
 
 async def offer(ctx, dut, byte, last=0):

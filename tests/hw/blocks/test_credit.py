@@ -7,10 +7,10 @@ import pytest
 from amaranth.hdl import Module, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator
 
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.delay import delay
+from tests.support.hardware.simulate import simulate
 from tests.support.hardware.stream_transfers import transfers
 
 WORD = unsigned(16)
@@ -104,10 +104,7 @@ class Counted:
         self.left += (valid and ready) - take
 
     def run(self, bench):
-        simulator = Simulator(self.queue)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(bench)
-        simulator.run()
+        simulate(self.queue, bench)
 
 
 @pytest.mark.parametrize("depth", [2, 3, 4, 7])

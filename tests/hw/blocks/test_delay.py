@@ -3,9 +3,9 @@
 
 import pytest
 from amaranth.hdl import Module, ResetInserter, Signal
-from amaranth.sim import Simulator
 
 from eightfold.hw.blocks.delay import delay, delays
+from tests.support.hardware.simulate import simulate
 
 
 @pytest.mark.parametrize("cycles", [0, 1, 4])
@@ -26,10 +26,7 @@ def test_what_goes_in_comes_out_cycles_later_unless_it_was_reset(cycles, reset):
             seen.append(ctx.get(out))
             await ctx.tick()
 
-    simulator = Simulator(ResetInserter(clear)(m))
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(ResetInserter(clear)(m), bench)
     expected = [0] * cycles + list(range(1, 21 - cycles))
     if reset:
         expected[11 : 11 + cycles] = [0] * cycles

@@ -4,9 +4,9 @@
 import random
 
 import pytest
-from amaranth.sim import Simulator
 
 from eightfold.hw.blocks.gearbox import Gearbox
+from tests.support.hardware.simulate import simulate
 
 SIZES = [(1, 1), (4, 4), (4, 2), (16, 2), (32, 16), (2, 4), (4, 16), (1, 8)]
 
@@ -41,10 +41,7 @@ def run(i_bytes, o_bytes, words, drops, idle, stall, seed):
                 queue.pop(0)
                 offered = False
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     return out, cycles
 
 

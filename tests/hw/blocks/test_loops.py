@@ -5,9 +5,9 @@ import random
 from itertools import product
 
 import pytest
-from amaranth.sim import Simulator
 
 from eightfold.hw.blocks.loops import Address, Loops
+from tests.support.hardware.simulate import simulate
 
 
 def expected(nest, addresses, count_bits):
@@ -62,10 +62,7 @@ def iterations(dut, addresses, nests, *, idle, stall, seed):
                     received.append((cycle, word))
             cycle += 1
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     return received
 
 

@@ -3,9 +3,9 @@
 
 import pytest
 from amaranth.hdl import ResetInserter, Signal, unsigned
-from amaranth.sim import Simulator
 
 from eightfold.hw.blocks.skid import Bypass, Skid, Stage
+from tests.support.hardware.simulate import simulate
 from tests.support.hardware.stream_transfers import transfers
 
 WORD = unsigned(16)
@@ -54,7 +54,7 @@ def test_a_lone_word_leaves_once(register):
             _, _, valid, word = await ctx.tick().sample(dut.o.valid, dut.o.payload)
             left.extend([word] * valid)
 
-    run(dut, bench)
+    simulate(dut, bench)
     assert left == [102]
 
 
@@ -75,16 +75,9 @@ def test_a_reset_forgets_the_words(register):
         assert not (await ctx.tick().sample(dut.o.valid))[-1]
         assert not ctx.get(dut.o.valid)
 
-    run(ResetInserter(reset)(dut), bench)
+    simulate(ResetInserter(reset)(dut), bench)
 
 
 def test_a_ready_that_depends_on_the_output_is_noticed():
     with pytest.raises(AssertionError, match="ready is combinational"):
         transfers(Stage(WORD), idle=0, stall=0.5, cycles=50, seed=0)
-
-
-def run(design, bench):
-    simulator = Simulator(design)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()

@@ -1,10 +1,9 @@
 # amaranth: UnusedElaboratable=no
 """The command stream is asked for at its start, and never without one."""
 
-from amaranth.sim import Simulator
-
 from eightfold.hw.control.command_fetch import CommandFetch
 from eightfold.target.config import PRESETS
+from tests.support.hardware.simulate import simulate
 
 ADDRESS, BYTES = 4096, 60
 
@@ -32,7 +31,4 @@ def test_memory_is_asked_after_a_start_alone():
         await cycles(ctx, 40)
         assert asked == [(ADDRESS, BYTES // PRESETS["nano"].port)]
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)

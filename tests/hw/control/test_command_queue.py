@@ -6,11 +6,11 @@ from itertools import accumulate
 
 import pytest
 from amaranth.hdl import Value
-from amaranth.sim import Simulator
 
 from eightfold.hw.control.command_queue import CommandQueue
 from eightfold.isa import GATHER, MATRIX, MOVE, PARAMETERS
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.simulate import simulate
 
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2, scratchpad=4096)
 
@@ -104,10 +104,7 @@ def test_commands_come_whole_and_in_order(kinds, pace, seed):
         assert driver.granted == [value >> 8 & 7 for value in headers]
         assert driver.done == [(value >> 12 & 7, value >> 16) for value in headers]
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
 
 
 def test_holds_the_configured_words_and_one_command():
@@ -125,10 +122,7 @@ def test_holds_the_configured_words_and_one_command():
                 await ctx.tick().repeat(3)
                 ctx.set(dut.words.valid, 1)
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     assert accepted == CONFIG.command_queue + PARAMETERS.words
 
 
@@ -148,8 +142,5 @@ def test_a_command_is_offered_some_cycles_after_its_last_word():
             await ctx.tick()
             latency += 1
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     assert latency == 3

@@ -3,11 +3,11 @@
 import random
 
 import pytest
-from amaranth.sim import Simulator
 
 from eightfold.hw.control.counters import Counters
 from eightfold.isa import COUNTERS
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.simulate import simulate
 
 COUNT = len(COUNTERS)
 
@@ -42,7 +42,4 @@ def test_a_read_counts_every_event_before_it(counters, density, gap, seed):
                 shown = before if counters else [totals[0], *[0] * (COUNT - 1)]
                 assert ctx.get(dut.value) == (shown[number] if number < COUNT else 0)
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)

@@ -7,10 +7,10 @@ The component alone, with a memory that keeps just what `RunControl` asks of it.
 import random
 
 import pytest
-from amaranth.sim import Simulator
 
 from eightfold.hw.control.run_control import FaultCollector, RunControl
 from eightfold.isa import ErrorCode
+from tests.support.hardware.simulate import simulate
 
 SETTLE = 4
 """Cycles from ``stop`` in which memory may still seem idle: what its ports and the registers behind
@@ -76,16 +76,13 @@ class Bench:
         raise AssertionError("not over")
 
 
-def simulate(bench, dut=None):
-    dut = dut or RunControl()
+def run(bench):
+    dut = RunControl()
 
     async def testbench(ctx):
         await bench(Bench(ctx, dut))
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulate(dut, testbench)
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -111,7 +108,7 @@ def test_memory_has_its_cycles_to_tell_what_is_under_way(end):
             assert b.status()["done"] == (end == "finished")
             await b.pulse("soft_reset")
 
-    simulate(bench)
+    run(bench)
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -130,7 +127,7 @@ def test_a_run_is_over_when_memory_has_settled_and_is_idle(end, answered):
             assert b.cycle - begun < 50
         assert b.cycle - begun == max(SETTLE, answered) + 1
 
-    simulate(bench)
+    run(bench)
 
 
 def test_an_error_stops_the_run_and_is_kept_until_a_soft_reset():
@@ -150,7 +147,7 @@ def test_an_error_stops_the_run_and_is_kept_until_a_soft_reset():
         assert not any(b.status().values()) and b.error() == (0, 0, 0)
         await b.begin()
 
-    simulate(bench)
+    run(bench)
 
 
 @pytest.mark.parametrize("after", range(SETTLE + 1))
@@ -167,7 +164,7 @@ def test_an_error_behind_the_last_command_counts_until_done(after):
         assert b.status() == {"busy": 0, "done": 0, "error": 1, "interrupt": 1}
         assert b.error() == (ErrorCode.AXI_WRITE.value, 0, 3)
 
-    simulate(bench)
+    run(bench)
 
 
 @pytest.mark.parametrize("after", range(SETTLE + 1))
@@ -181,7 +178,7 @@ def test_a_soft_reset_behind_the_last_command_leaves_no_done(after):
         await b.tick(2)
         assert not any(b.status().values()) and not b.get("running")
 
-    simulate(bench)
+    run(bench)
 
 
 def test_faults_of_no_run_are_nobodys():
@@ -194,7 +191,7 @@ def test_faults_of_no_run_are_nobodys():
         await b.over()
         assert not any(b.status().values()) and b.error() == (0, 0, 0)
 
-    simulate(bench)
+    run(bench)
 
 
 def test_a_doorbell_in_a_run_or_with_a_soft_reset_is_ignored():
@@ -212,7 +209,7 @@ def test_a_doorbell_in_a_run_or_with_a_soft_reset_is_ignored():
         await b.over()
         assert b.status()["done"] and not b.get("running")
 
-    simulate(bench)
+    run(bench)
 
 
 def test_the_interrupt_is_pending_until_it_is_cleared():
@@ -230,7 +227,7 @@ def test_the_interrupt_is_pending_until_it_is_cleared():
             assert not b.get("interrupt") and not b.status()["interrupt"]
             b.ctx.set(b.dut.interrupt_enable, 0)
 
-    simulate(bench)
+    run(bench)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
@@ -252,7 +249,4 @@ def test_the_first_fault_in_the_list_is_told_after_the_latency(count):
             assert expected in (None, ctx.get(dut.o.error.index))
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulate(dut, testbench)

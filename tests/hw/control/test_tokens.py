@@ -4,16 +4,9 @@
 import random
 
 import pytest
-from amaranth.sim import Simulator
 
 from eightfold.hw.control.tokens import ENGINES, TokenCounter, Tokens
-
-
-def simulate(dut, bench):
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+from tests.support.hardware.simulate import simulate
 
 
 @pytest.mark.slow

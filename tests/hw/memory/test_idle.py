@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from eightfold.hw.control.run_control import RunControl
 from eightfold.hw.memory.reader import MemoryReader
 from eightfold.hw.memory.writer import MemoryWriter
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.simulate import simulate
 
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2)
 
@@ -86,10 +86,7 @@ def test_idle_is_0_from_the_cycle_after_a_request_to_its_answer(which, before):
             assert ctx.get(port.dut.idle)
             ctx.set(port.dut.stop, 0)
 
-    simulator = Simulator(port.dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    simulate(port.dut, testbench)
 
 
 def test_run_control_waits_for_it():

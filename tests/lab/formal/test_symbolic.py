@@ -5,10 +5,10 @@ from typing import Any
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, signed, unsigned
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator
 
 from eightfold.hw.blocks.component import Component
 from lab.formal.solver import Symbolic, z3
+from tests.support.hardware.simulate import simulate
 
 PORTS = {"a": 9, "b": 7, "c": 5}
 
@@ -72,10 +72,7 @@ def test_every_operation_and_registers() -> None:
                     await context.tick()
             seen.update(now=context.get(unit.now), then=context.get(unit.then))
 
-        simulator = Simulator(unit)
-        simulator.add_clock(1e-6)
-        simulator.add_testbench(bench)
-        simulator.run()
+        simulate(unit, bench)
         values = [
             (z3.BitVec(f"{name}@{cycle}", PORTS[name]), z3.BitVecVal(value, PORTS[name]))
             for cycle, inputs in enumerate(words)

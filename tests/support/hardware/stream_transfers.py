@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from amaranth.sim import Simulator
+from tests.support.hardware.simulate import simulate
 
 
 def transfers(
@@ -62,8 +62,5 @@ def transfers(
             if valid and ready:
                 received.append((cycle, out))
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulate(dut, bench)
     return sent, received
