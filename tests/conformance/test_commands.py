@@ -167,10 +167,7 @@ WHOLE = 6  # units: of MAXIMUM, NOT_EQUAL and networks two each
 @pytest.mark.slow
 @pytest.mark.parametrize("ended", range(WHOLE + 1))
 def test_a_run_that_was_stopped_anywhere_has_every_claim_and_fails(
-    ended: int,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    ended: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(conformance, "TOGETHER", 2)
     stop_after(ended, monkeypatch)
@@ -189,10 +186,7 @@ def test_a_run_that_was_stopped_anywhere_has_every_claim_and_fails(
 
 @pytest.mark.slow
 def test_an_operator_that_is_wrong_deviates_however_soon_the_run_was_stopped(
-    mine: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(conformance, "TOGETHER", 1)
     stop_after(1, monkeypatch)
@@ -220,10 +214,7 @@ ADAPTER = ("conform", "run", "--adapter")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (
-            (*ADAPTER, "{mine}:Nobody"),
-            "no such class; mine.py has Runtime, WrongInMean, Zero, No",
-        ),
+        ((*ADAPTER, "{mine}:Nobody"), "no such class; mine.py has Runtime, WrongInMean, Zero, No"),
         ((*ADAPTER, "nowhere.py:Mine"), "nowhere.py:Mine: no such file"),
         ((*ADAPTER, "liter"), "name a class in a file, such as mine.py:Mine, or one of eightf"),
         ((*ADAPTER, "{mine}:Runtime", "--claims", "RELU"), "does not claim RELU"),
@@ -258,10 +249,7 @@ def test_bad_input_is_one_line(
 @pytest.mark.parametrize(
     ("command", "examples"),
     [
-        (
-            "run",
-            ("mine.py:Requant", "mine.py:Registers", "mine.py:Runtime", "--adapter xnnpack"),
-        ),
+        ("run", ("mine.py:Requant", "mine.py:Registers", "mine.py:Runtime", "--adapter xnnpack")),
         (
             "judge",
             (

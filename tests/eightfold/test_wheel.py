@@ -58,10 +58,7 @@ def names(wheel: Path) -> set[str]:
 
 def test_the_wheel_has_one_name_and_all_that_is_under_it(wheel: Path) -> None:
     found = names(wheel)
-    assert {name.partition("/")[0] for name in found} == {
-        "eightfold",
-        "eightfold-0.1.0.dist-info",
-    }
+    assert {name.partition("/")[0] for name in found} == {"eightfold", "eightfold-0.1.0.dist-info"}
     for folder in ("boards", "conformance", "golden", "hw", "sim"):
         sources = IMPORT_ROOT / folder
         modules = {

@@ -66,11 +66,7 @@ KNOWN: dict[Callable, dict[tuple, int | tuple[int, int]]] = {
         (INT32_MAX,): 1073741820,
     },
     fixed_point_math.one_minus_over_one_plus: {(2**29,): 1288490180, (2**30,): 715827876},
-    fixed_point_math.logistic: {
-        (2**27, 4): 1569936226,
-        (-(2**27), 4): 577547421,
-        (0, 4): 2**30,
-    },
+    fixed_point_math.logistic: {(2**27, 4): 1569936226, (-(2**27), 4): 577547421, (0, 4): 2**30},
     fixed_point_math.tanh: {
         (2**26, 4): 992388804,
         (-(2**26), 4): -992388804,

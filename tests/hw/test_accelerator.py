@@ -176,10 +176,7 @@ def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
         assert run.counters["MATRIX_ISSUE"] == PIXELS
 
 
-LATE = {
-    "MATRIX_WEIGHTS": isa.WEIGHTS,
-    "MATRIX_PARAMETERS": isa.PARAMETERS,
-}
+LATE = {"MATRIX_WEIGHTS": isa.WEIGHTS, "MATRIX_PARAMETERS": isa.PARAMETERS}
 """By the counter of cycles in which a matrix command waits: what memory is asked for last."""
 
 FILLS = [move(source_space=Space.FILL, target=1600 + 200 * i, run=200) for i in range(12)]

@@ -43,12 +43,7 @@ def test_results_are_read_with_sign_and_what_is_unknown_or_missing(tmp_path: Pat
     results, count = read_words(path, elements, {"one": (4,), "list": (4, 2)})
     assert count == 3
     assert results["one"].tolist() == [7, 7, UNKNOWN, MISSING]
-    assert results["list"].tolist() == [
-        [15, -1],
-        [0, UNKNOWN],
-        [UNKNOWN, 0],
-        [MISSING, MISSING],
-    ]
+    assert results["list"].tolist() == [[15, -1], [0, UNKNOWN], [UNKNOWN, 0], [MISSING, MISSING]]
     nothing, count = read_words(tmp_path / "absent", elements, {"one": (2,), "list": (2, 2)})
     assert count == 0
     assert (nothing["list"] == MISSING).all()

@@ -196,18 +196,11 @@ def test_conv_2d(change: dict[str, Any], outputs: int, library: Library) -> None
     scale = np.array(change.get("scale", [1.0]), dtype=np.float32)
     bias = change.get("bias", np.zeros(outputs, dtype=np.int32))
     filter_quantization = Quantization(
-        scale,
-        np.full(scale.shape, change.get("zero_point", 0)),
-        axis=0 if scale.size > 1 else None,
+        scale, np.full(scale.shape, change.get("zero_point", 0)), axis=0 if scale.size > 1 else None
     )
     expected = refused_by_golden(
         lambda: convolution.conv_2d(
-            IMAGE,
-            weights,
-            bias,
-            **UNIT,
-            weight_quantization=filter_quantization,
-            window=window,
+            IMAGE, weights, bias, **UNIT, weight_quantization=filter_quantization, window=window
         )
     )
     last = (byref(window_in_c(window)), 0)

@@ -6,12 +6,7 @@ import pytest
 from eightfold.conformance.judge.forms import FORMS, Cases
 from eightfold.conformance.judge.power import Power, power
 from eightfold.conformance.judge.requantizer import requantizer
-from eightfold.conformance.judge.variants import (
-    BIASED,
-    MISTAKES,
-    mistakes_of,
-    results_with,
-)
+from eightfold.conformance.judge.variants import BIASED, MISTAKES, mistakes_of, results_with
 from tests.support.conformance.requantizations import directed_cases, telling_cases
 
 TIES = {"second_half_up", "second_half_down", "second_half_even", "first_half_even"}

@@ -9,11 +9,7 @@ from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
 from eightfold.conformance.judge.dot import DOT
 from eightfold.conformance.judge.forms import FORMS, cases_of
 from eightfold.conformance.judge.tables import float_table
-from eightfold.conformance.judge.units import (
-    displacement,
-    displacement_sentence,
-    judge_unit,
-)
+from eightfold.conformance.judge.units import displacement, displacement_sentence, judge_unit
 from eightfold.conformance.judge.variants import MISTAKES, results_with
 from eightfold.conformance.profile import PROFILES, UNITS
 from eightfold.conformance.units.registry import unit_cases

@@ -91,9 +91,7 @@ def test_right_results_hold_and_the_statement_names_the_set(written: tuple[Path,
             subprocess.run([tool, "--check", "--quiet", "SHA256SUMS"], cwd=vectors, check=True)
 
 
-def test_a_set_of_another_version_is_judged_by_what_it_carries(
-    folders: tuple[Path, Path],
-) -> None:
+def test_a_set_of_another_version_is_judged_by_what_it_carries(folders: tuple[Path, Path]) -> None:
     vectors, results = folders
     expected = vectors / "ADD" / "0001" / "expected" / "tensor_2.bin"
     expected.write_bytes(bytes(each ^ 1 for each in expected.read_bytes()))

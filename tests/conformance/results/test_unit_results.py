@@ -133,7 +133,7 @@ WRONG: dict[tuple[str, str], list[tuple[bytes, str]]] = {
         (b"result\n\xff\n", "cannot be read as .csv"),
     ],
     ("tables", "csv"): [
-        (expected("tables", "csv")[:-9], "line 121 has .* columns, and the first line 256"),
+        (expected("tables", "csv")[:-9], "line 121 has .* columns, and the first line 256")
     ],
 }
 """Files that are no results of a unit, and what is said of them."""

@@ -255,8 +255,5 @@ def test_a_worker_with_other_sources_is_refused(folder: Folder) -> None:
 
 def test_nobody_else_runs_the_same_campaign(folder: Folder) -> None:
     campaign.begin(folder, {}, OPERATORS)
-    with (
-        folder.alone(),
-        pytest.raises(InputError, match="another process runs this campaign"),
-    ):
+    with folder.alone(), pytest.raises(InputError, match="another process runs this campaign"):
         campaign.go_on(folder, Farm(workers=1), Builds(campaign_sources()))

@@ -91,8 +91,7 @@ def test_a_file_a_folder_and_a_list_stand_for_files(zoo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("paths", "words"),
-    [([], "name a .tflite file"), (["nothing"], "nothing: is no list of files")],
+    ("paths", "words"), [([], "name a .tflite file"), (["nothing"], "nothing: is no list of files")]
 )
 def test_nothing_to_run_is_said(paths: list[str], words: str) -> None:
     with pytest.raises(InputError, match=words):

@@ -221,10 +221,7 @@ GOLDEN = Unit(suite="operators", operator="RELU", first=0, count=2, backend="gol
                 identity, "loaded_runtime", lambda name: "ai-edge-litert 9.9"
             ),
         ),
-        (
-            "Python: ",
-            lambda patch: patch.setattr("platform.python_version", lambda: "3.99"),
-        ),
+        ("Python: ", lambda patch: patch.setattr("platform.python_version", lambda: "3.99")),
     ],
     ids=["sources", "numpy", "runtime", "python"],
 )

@@ -166,9 +166,7 @@ def changed(document: Any, at: tuple[Any, ...], value: Any) -> str:
 
 
 @pytest.mark.slow
-def test_no_field_of_what_was_asked_makes_a_command_crash_or_a_verdict_better(
-    judge: Judge,
-) -> None:
+def test_no_field_of_what_was_asked_makes_a_command_crash_or_a_verdict_better(judge: Judge) -> None:
     facts = json.loads((judge.folder / "campaign.json").read_text())
     needed = {"schema_version", "asked", "created", "versions", "machine", "plan", "commit"}
     for number, at in enumerate(places(facts)):

@@ -23,9 +23,7 @@ def outcome(unit: Unit, verdict="passed", hits=0) -> Outcome:
     cases = [Case(seed=seed, operator=unit.operator, verdict="passed") for seed in unit.seeds]
     cases[-1] = replace(cases[-1], verdict=verdict, message="why")
     return Outcome(
-        cases=tuple(cases),
-        hits={(unit.operator, "rank", "1"): hits} if hits else {},
-        seconds=0.5,
+        cases=tuple(cases), hits={(unit.operator, "rank", "1"): hits} if hits else {}, seconds=0.5
     )
 
 

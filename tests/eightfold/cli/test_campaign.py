@@ -262,14 +262,8 @@ WRONG = {
         ("run", "operators", "--operators", "RELU,LSTM,GRU", "--out", "{new}"),
         "no operator GRU, LSTM",
     ),
-    "backend": (
-        ("run", "faults", "--out", "{new}"),
-        "suite faults does not run on golden",
-    ),
-    "suite": (
-        ("run", "nonsense", "--out", "{new}"),
-        "no suite nonsense; the suites are ",
-    ),
+    "backend": (("run", "faults", "--out", "{new}"), "suite faults does not run on golden"),
+    "suite": (("run", "nonsense", "--out", "{new}"), "no suite nonsense; the suites are "),
     "option of another suite": (
         ("run", "operators", "streams", "--coverage", "--out", "{new}"),
         "--coverage: suite streams does not know it; its options are --cases, --seed, --backend",

@@ -123,9 +123,7 @@ def test_a_known_plan_hides_no_better_one_behind_another_start(
     starts, known = by_first(20, 30), by_first(10)
     sought = search(cycles, monkeypatch)
     monkeypatch.setattr(
-        sought,
-        "_descend",
-        lambda plan, _: by_first(21)[0] if plan.first == 20 else plan,
+        sought, "_descend", lambda plan, _: by_first(21)[0] if plan.first == 20 else plan
     )
     assert sought.best(starts, {}, known) == by_first(10, 21)
     assert sought.best(starts, {}) == by_first(21)

@@ -50,11 +50,7 @@ def edged(tail: str = "") -> bytes:
 def test_the_host_converts_and_parts_no_stream() -> None:
     model = edged()
     network = compile_network(load_int8(model), PRESETS["nano"])
-    assert network.host == {
-        0: "float32 to int8",
-        3: "int8 to float32",
-        6: "int8 to float32",
-    }
+    assert network.host == {0: "float32 to int8", 3: "int8 to float32", 6: "int8 to float32"}
     assert not network.reasons
     assert [bool(segment.compiled) for segment in network.segments] == [False, True, False]
     with MachineSession(config="nano") as session:
@@ -165,13 +161,7 @@ def test_the_layout_says_what_the_host_converts(written: Path) -> None:
     assert (image["dtype"], image["zero_point"]) == ("int8", [3])
     assert image["scale"] == [np.float32(0.05)]
     assert image["host"] == [
-        {
-            "operator": 0,
-            "conversion": "QUANTIZE",
-            "tensor": 0,
-            "name": "image",
-            "dtype": "float32",
-        }
+        {"operator": 0, "conversion": "QUANTIZE", "tensor": 0, "name": "image", "dtype": "float32"}
     ]
     assert (more["dtype"], more["zero_point"], more["host"]) == ("uint8", [131], [])
     found = [[each["conversion"] for each in entry["host"]] for entry in layout["outputs"]]

@@ -154,11 +154,8 @@ def run_elementwise(operation: Elementwise, a: np.ndarray, b: np.ndarray) -> np.
     first, second = operands
     if operation.combine == Combine.MULTIPLY:
         assert np.all(np.abs(first) < 2**15) and np.all(np.abs(second) < 2**21)
-    combined = {
-        Combine.ADD: np.add,
-        Combine.SUBTRACT: np.subtract,
-        Combine.MULTIPLY: np.multiply,
-    }[operation.combine](first, second)
+    functions = {Combine.ADD: np.add, Combine.SUBTRACT: np.subtract, Combine.MULTIPLY: np.multiply}
+    combined = functions[operation.combine](first, second)
     return requantize(combined, **operation.requantize).astype(np.int64)
 
 

@@ -179,10 +179,7 @@ def test_a_layer_is_explained(name: str, tmp_path: Path) -> None:
         (lambda x: ops.relu(ops.clamp(x, -0.5, 0.25)), "TFLite has no clamp to -0.5..0.25"),
         (lambda x: ops.softmax(x, 2), "along another axis"),
         (pool("average", 3, 2, 1, 1, exclude_pad=True), "is not TFLite's SAME"),
-        (
-            dense(0, 8, lambda x: ops.reduce_mean(x, integers(1, 2), False)),
-            "several scales",
-        ),
+        (dense(0, 8, lambda x: ops.reduce_mean(x, integers(1, 2), False)), "several scales"),
         (lambda x: ops.reduce_mean(x, integers(2), False), "leaves an image's channels"),
         (lambda x: ops.add(x, constant(np.arange(3).reshape(3, 1, 1))), "one scale"),
         (lambda x: ops.pad(x, integers(0, 0, 1, 1), integers(0, 0, 1, 1), "edge"), "mirrors"),
@@ -202,10 +199,7 @@ def test_what_reads_a_second_result_is_refused_with_the_others(tmp_path: Path) -
 
     with pytest.raises(Refused) as refused:
         import_model(saved(tmp_path, (1, 3, 4, 4), build))
-    assert [fault.reason[:12] for fault in refused.value.faults] == [
-        "this type of",
-        "it reads Spl",
-    ]
+    assert [fault.reason[:12] for fault in refused.value.faults] == ["this type of", "it reads Spl"]
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,7 @@ def compiler(name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "flags"),
-    [("gcc", ["-std=c99", "-x", "c"]), ("g++", ["-std=c++11", "-x", "c++"])],
+    ("name", "flags"), [("gcc", ["-std=c99", "-x", "c"]), ("g++", ["-std=c++11", "-x", "c++"])]
 )
 def test_it_compiles_without_warnings(name: str, flags: list[str], tmp_path: Path) -> None:
     (tmp_path / "eightfold.h").write_text(c_header(), encoding="utf-8")

@@ -62,9 +62,6 @@ def test_another_type_is_told_how_to_convert_it(dtype: str, edges: bool, advice:
     model = network(dtype, edges=edges)
     name = "QUANTIZE" if edges else "RELU"
     where = rf"^model: operator 0 {name} works on {dtype}, in tensor 0 'image' \(and 1 more\); "
-    for run in (
-        lambda: load_int8(model),
-        lambda: Session().run(model),
-    ):
+    for run in (lambda: load_int8(model), lambda: Session().run(model)):
         with pytest.raises(InputError, match=f"{where}.*{advice}"):
             run()

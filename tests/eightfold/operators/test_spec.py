@@ -8,15 +8,7 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.operators import SPEC_ROWS, check_model
-from eightfold.operators.spec import (
-    GENERAL,
-    RESTRICTION,
-    RESULTS,
-    RULES,
-    SpecRule,
-    rule,
-    rule_at,
-)
+from eightfold.operators.spec import GENERAL, RESTRICTION, RESULTS, RULES, SpecRule, rule, rule_at
 from tests.support.models.spec import operator_graph
 
 _PUBLISHED = "bb38a11c3ec65ce4f21244d9cbbc9bb0dcd6d5ea27b9491e5f908e1427c9f419"

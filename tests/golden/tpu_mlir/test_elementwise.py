@@ -172,12 +172,7 @@ def test_pad_rounds_the_value_and_moves_the_zero_point(
     output = per_tensor(s_y, z_y)
     x = (np.arange(-128, 128) + more).astype(kind)
     got = tpu_mlir_elementwise.pad(
-        x,
-        [[1, 2]],
-        value,
-        input_zero_point=z_x,
-        output_quantization=output,
-        code=code,
+        x, [[1, 2]], value, input_zero_point=z_x, output_quantization=output, code=code
     )
     quotient = exact32(exact32(Fraction(value) / Fraction(s_y)) + z_y)
     fill = saturated(EXACT["half_away"](quotient), lift)

@@ -6,15 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.documents.blocks import (
-    PAGES,
-    ROOT,
-    Page,
-    blocks,
-    holds,
-    pages,
-    shortened,
-)
+from lab.documents.blocks import PAGES, ROOT, Page, blocks, holds, pages, shortened
 
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAMS = re.compile(
@@ -145,8 +137,7 @@ def test_a_page_is_rewritten_where_it_is_stale(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "now"),
-    [("...\nc\n", "...\nz\n"), ("a\n...\n", "x\n...\n"), ("a\n", "x\ny\nz\n")],
+    ("shown", "now"), [("...\nc\n", "...\nz\n"), ("a\n...\n", "x\n...\n"), ("a\n", "x\ny\nz\n")]
 )
 def test_as_many_lines_are_shown_as_before(shown: str, now: str) -> None:
     assert shortened("x\ny\nz\n", shown) == now

@@ -109,10 +109,7 @@ def test_cases_are_counted_by_suite_and_column(folder: Path) -> None:
         ("mutants", "tests"),
     ]
     golden = found["operators", "golden"]
-    assert golden.cases == {
-        "ADD": {"failed": 1, "passed": 1, "refused": 1},
-        "SUB": {"waiting": 3},
-    }
+    assert golden.cases == {"ADD": {"failed": 1, "passed": 1, "refused": 1}, "SUB": {"waiting": 3}}
     assert golden.kinds == {"too large": 1}
     assert golden.seconds == 2.0
     assert golden.command == "eightfold campaign run --suite operators --models 3 --seed 7"

@@ -39,10 +39,7 @@ def checked(depth: int | None = None, **options) -> Checked:
 def test_what_holds_is_proved_and_what_does_not_has_an_example() -> None:
     assert checked().prove().how == "proved"
     found = checked(most=2).prove()
-    assert (found.how, found.message.rpartition(": ")[2]) == (
-        "refuted",
-        "does not hold in cycle 3",
-    )
+    assert (found.how, found.message.rpartition(": ")[2]) == ("refuted", "does not hold in cycle 3")
     assert found.log.splitlines()[:3] == [f"cycle {cycle}: step=0x1" for cycle in range(3)]
 
 

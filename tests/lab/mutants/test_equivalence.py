@@ -86,9 +86,7 @@ def test_what_no_output_shows_is_proved(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "change",
-    [{"full": 1}, {"opposite": True}, {"late": 3}, {"late": 30}, {"word": 5}],
-    ids=str,
+    "change", [{"full": 1}, {"opposite": True}, {"late": 3}, {"late": 30}, {"word": 5}], ids=str
 )
 def test_what_differs_at_the_start_or_later_is_not(tmp_path, change):
     # The last one's word is not seen before it is loaded, but by what is outside of its module.

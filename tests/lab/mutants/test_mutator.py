@@ -50,10 +50,7 @@ def changes(line):
         ("x = Signal(n, reset_less=True)", set()),
         ("x = Signal(init=0)", {("constant", "x = Signal(init=1)")}),
         ("x = ~(a)", {("inversion", "x = (a)")}),
-        (
-            "x = Mux(a, b, c)",
-            {("mux", "x = Mux(a, c, b)"), ("mux", "x = (b)"), ("mux", "x = (c)")},
-        ),
+        ("x = Mux(a, b, c)", {("mux", "x = Mux(a, c, b)"), ("mux", "x = (b)"), ("mux", "x = (c)")}),
         (
             "with m.If(a): pass",
             {("condition", "with m.If((a) == 0): pass"), ("condition", "with m.If(1): pass")},

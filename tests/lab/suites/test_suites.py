@@ -191,11 +191,7 @@ def ended(error: ErrorCode, done: bool | None = None) -> RunResult:
         (Run(read_error=("commands", 8, 16)), ErrorCode.NONE, False),
         (Run(read_error=("model", 8, 16)), ErrorCode.NONE, True),
         (Run(read_error=("model", 8, 16)), ErrorCode.AXI_WRITE, False),
-        (
-            Run(read_error=("arena", 0, 8), write_error=("arena", 0, 8)),
-            ErrorCode.AXI_WRITE,
-            True,
-        ),
+        (Run(read_error=("arena", 0, 8), write_error=("arena", 0, 8)), ErrorCode.AXI_WRITE, True),
         (Run(registers={"COMMAND_LENGTH": 8}), ErrorCode.ILLEGAL_COMMAND, True),
         (Run(registers={"COMMAND_LENGTH": 8}), ErrorCode.NONE, False),
         (Run(reset_after=5), ErrorCode.NONE, True),

@@ -252,10 +252,7 @@ def test_vector_looks_up_tables_that_move_loaded() -> None:
     machine.run(
         stream(
             CONFIG,
-            [
-                move("", "v", **load),
-                vector("o", lookup_a=1, table_a=1, run=50, target=200, **unit),
-            ],
+            [move("", "v", **load), vector("o", lookup_a=1, table_a=1, run=50, target=200, **unit)],
         )
     )
     expected = entries[values.view(np.uint8)].astype(np.int8)

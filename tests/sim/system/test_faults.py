@@ -133,10 +133,7 @@ CASES = {
         ErrorCode.ADDRESS, MOVER, INDEX["store"], options={"registers": {"ARENA_SIZE": 132}}
     ),
     "smaller_model": Case(
-        ErrorCode.ADDRESS,
-        MOVER,
-        INDEX["table"],
-        options={"registers": {"MODEL_SIZE": INDICES - 1}},
+        ErrorCode.ADDRESS, MOVER, INDEX["table"], options={"registers": {"MODEL_SIZE": INDICES - 1}}
     ),
     "read_error_of_commands": read_error(SEQUENCER, 0, ("commands", 0, 1)),
     "read_error_of_weights": read_error(WEIGHTS, INDEX["weights"], ("model", BUFFERS, BUFFERS + 1)),
@@ -150,10 +147,7 @@ CASES = {
         ErrorCode.AXI_WRITE, MOVER, INDEX["store"], options={"write_error": ("arena", 128, 129)}
     ),
     "no_token": Case(
-        ErrorCode.TIMEOUT,
-        SEQUENCER,
-        END,
-        program(store=(*ITEMS["store"][:2], "va", "")),
+        ErrorCode.TIMEOUT, SEQUENCER, END, program(store=(*ITEMS["store"][:2], "va", ""))
     ),
     "no_weights": Case(ErrorCode.TIMEOUT, SEQUENCER, END, program(**changed("weights", full=0))),
     "no_parameters": Case(

@@ -65,11 +65,7 @@ TOTAL: dict[str, Formula] = {"total": "31 - shift"}
 INT8 = ((-128, 127),)
 
 OPEN_UNITS: dict[str, tuple[Filed, str, dict[str, Any]]] = {
-    "CFU-Playground mnv2_first": (
-        Filed("both_shifts", PRODUCT | SIGNED | CLAMP),
-        "",
-        {},
-    ),
+    "CFU-Playground mnv2_first": (Filed("both_shifts", PRODUCT | SIGNED | CLAMP), "", {}),
     "CFU-Playground hps_accel": (
         Filed("quotient_16", PRODUCT | RIGHT | CLAMP),
         "scaled_16",

@@ -16,13 +16,7 @@ class EveryRule(wiring.Component):
 
     def __init__(self) -> None:
         super().__init__(
-            {
-                "a": In(signed(8)),
-                "b": In(signed(8)),
-                "enable": In(2),
-                "clear": In(1),
-                "q": Out(80),
-            }
+            {"a": In(signed(8)), "b": In(signed(8)), "enable": In(2), "clear": In(1), "q": Out(80)}
         )
 
     def elaborate(self, platform: object) -> Module:

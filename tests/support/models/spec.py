@@ -100,8 +100,7 @@ _CASES: dict[str, _Case] = {
 
 
 def operator_model(
-    name: str,
-    changes: Mapping[str, Mapping[str, Any] | None] | None = None,
+    name: str, changes: Mapping[str, Mapping[str, Any] | None] | None = None
 ) -> bytes:
     """Return a model of one operator that conforms to its row, but for ``changes``.
 

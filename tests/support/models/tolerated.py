@@ -165,9 +165,7 @@ TOLERATED: dict[str, Callable[[], bytes]] = {
     "TRANSPOSE_CONV filter zero point": partial(transposed, weights=weights_of((1, 2, 2, 1), 2, 5)),
     "TRANSPOSE_CONV output with a rim": partial(transposed, (1, 5, 5, 1), stride_h=2, stride_w=2),
     "TRANSPOSE_CONV scales along an axis of the same size": partial(
-        transposed,
-        (1, 3, 3, 2),
-        weights=weights_of((2, 2, 2, 1), [2.0, 1.0], axis=1),
+        transposed, (1, 3, 3, 2), weights=weights_of((2, 2, 2, 1), [2.0, 1.0], axis=1)
     ),
     "TRANSPOSE_CONV fused RELU6": partial(transposed, fused_activation_function="RELU6"),
     "GATHER scalar index": partial(gathered, 1),

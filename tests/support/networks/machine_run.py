@@ -15,13 +15,7 @@ from eightfold.operators import run_graph
 from eightfold.target.config import AcceleratorConfig
 from lab.hostile.subject import run_compiled, run_prepared
 
-__all__ = [
-    "compile_stream",
-    "expect_golden",
-    "expect_rewritten",
-    "random_values",
-    "run_compiled",
-]
+__all__ = ["compile_stream", "expect_golden", "expect_rewritten", "random_values", "run_compiled"]
 
 Tensors = dict[int, np.ndarray]
 

@@ -6,14 +6,7 @@ import pytest
 
 from eightfold.campaign.report import holds, summary
 from lab.coverage.bins import EXCLUDED, every_bin
-from tests.support.campaign.folders import (
-    Plan,
-    broken,
-    different,
-    make_campaign,
-    mixed,
-    refused,
-)
+from tests.support.campaign.folders import Plan, broken, different, make_campaign, mixed, refused
 
 SMALL = {"operators": ("ADD",), "columns": (("golden", ""),), "cases": 20, "together": 5}
 ON_RTL = {**SMALL, "columns": (("verilator", "base"),)}

@@ -184,14 +184,7 @@ def scales_stay(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "mutant",
-    [
-        narrower,
-        without_borders,
-        padding_is_seen,
-        nothing_is_added,
-        only_the_first_tap,
-        scales_stay,
-    ],
+    [narrower, without_borders, padding_is_seen, nothing_is_added, only_the_first_tap, scales_stay],
 )
 @pytest.mark.usual(count=3)
 def test_a_wrong_rule_is_caught(

@@ -9,15 +9,7 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.compiler.rewrite import (
-    NAMES,
-    Rewritten,
-    elements,
-    fusion,
-    moves,
-    rewrite,
-    rules,
-)
+from eightfold.compiler.rewrite import NAMES, Rewritten, elements, fusion, moves, rewrite, rules
 from eightfold.compiler.rewrite.draft import Draft
 from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
@@ -159,10 +151,7 @@ CONV, DEPTHWISE = "CONV_2D", "DEPTHWISE_CONV_2D"
         (Chain().pad(AROUND).window("AVERAGE_POOL_2D"), ["PAD", "AVERAGE_POOL_2D"]),
         (Chain().pad(AROUND).out().window(CONV), ["PAD", CONV]),
         # PAD copies codes of one scale under another one.
-        (
-            Chain().then("QUANTIZE", scale=0.06).pad(AROUND).window(CONV),
-            ["QUANTIZE", "PAD", CONV],
-        ),
+        (Chain().then("QUANTIZE", scale=0.06).pad(AROUND).window(CONV), ["QUANTIZE", "PAD", CONV]),
     ],
 )
 def test_padding(chain: Chain, names: list[str]) -> None:
