@@ -13,8 +13,8 @@ from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.tables import OPERATORS
 from eightfold.conformance.units.unit import LEVELS, Column, Level, as_columns
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN
-from eightfold.model.builder import ModelBuilder
 from eightfold.run.reference.oracle import Oracle
+from tests.support.models.single import one_operator
 
 TFLITE = PROFILES["tflite"]
 
@@ -105,14 +105,12 @@ def test_a_sample_of_tables_equals_the_reference(reference: str) -> None:
     codes = np.arange(-128, 128, dtype=np.int8)
     with Oracle(reference) as oracle:
         for operator, scale, zero_point, out_scale, out_zero, result in rows[::7]:
-            b = ModelBuilder()
-            scales = np.array([scale, out_scale], np.uint32).view(np.float32)
-            x = b.input((1, 256), scale=scales[0], zero_point=zero_point)
-            y = b.tensor((1, 256), scale=scales[1], zero_point=out_zero)
-            b.operator(OPERATORS[operator], [x], [y])
-            b.output(y)
-            tensors = oracle.run(b.build(), {x: codes[None]})
-            np.testing.assert_array_equal(tensors[y].ravel(), result)
+            scales = tuple(np.array([scale, out_scale], np.uint32).view(np.float32))
+            zeros, shape = (zero_point, out_zero), (1, 256)
+            name = OPERATORS[operator]
+            model = one_operator(name, [shape], shape, scales=scales, zero_points=zeros)
+            tensors = oracle.run(model, {0: codes[None]})
+            np.testing.assert_array_equal(tensors[1].ravel(), result)
 
 
 def test_tables_with_one_rounding_differ_at_ties() -> None:

@@ -11,7 +11,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.run.assessment import CheckJson
 from tests.eightfold.cli.test_cli import MODEL, call
 from tests.support.documented import check_fields
-from tests.support.models.single import pool
+from tests.support.models.single import one_operator, pool
 
 RUNS, FALLBACK, REFUSED = (
     "runs on the accelerator",
@@ -40,12 +40,8 @@ def dense(dtype: type = np.int8, *, edges: bool = False, tail: str = "", code: i
 
 def gate() -> bytes:
     """Return a LOGISTIC whose scale no kernel computes with."""
-    b = ModelBuilder()
-    x = b.input((1, 4), scale=0.5)
-    y = b.tensor((1, 4), scale=0.0078125, zero_point=-128, name="gate")
-    b.operator("LOGISTIC", [x], [y])
-    b.output(y)
-    return b.build()
+    options = {"scales": (0.5, 0.0078125), "zero_points": (0, -128)}
+    return one_operator("LOGISTIC", [(1, 4)], (1, 4), **options, result_name="gate")
 
 
 INT8 = "converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]"

@@ -210,14 +210,7 @@ def test_the_last_patch_is_read_to_the_end_of_its_vectors() -> None:
 
 
 def test_weights_that_are_not_constant_are_refused_with_the_tensor() -> None:
-    builder = ModelBuilder()
-    x = builder.input((1, 4), scale=0.5)
-    w = builder.input((2, 4), scale=0.1)
-    y = builder.tensor((1, 2), scale=0.3)
-    options = {"fused_activation_function": "NONE", "keep_num_dims": False}
-    builder.operator("FULLY_CONNECTED", [x, w, -1], [y], options)
-    builder.output(y)
-    graph = load_model(builder.build())
+    graph = load_model(one_operator("FULLY_CONNECTED", [(1, 4), (2, 4)], (1, 2)))
     with pytest.raises(InputError, match=r"FULLY_CONNECTED: tensor 1 .* is not constant"):
         compile_network(graph, AcceleratorConfig())
     network = compile_network(graph, AcceleratorConfig(), fallback=True)

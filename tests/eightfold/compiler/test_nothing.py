@@ -14,6 +14,7 @@ from eightfold.run.reference.oracle import Oracle
 from eightfold.run.session import Session
 from eightfold.target.config import AcceleratorConfig
 from lab.hostile.subject import run_prepared
+from tests.support.models.single import one_operator
 
 Case = tuple[str, tuple[int, ...], tuple[tuple[int, ...], ...], tuple[int, ...], float]
 
@@ -144,12 +145,8 @@ def test_moves_of_nothing_are_as_in_litert(move: Move) -> None:
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.inf, np.nan])
 def test_a_scale_that_is_no_number_is_refused_where_it_is_computed_with(scale: float) -> None:
     def model(operator: str, **options: Any) -> bytes:
-        b = ModelBuilder()
-        x = b.input((2, 3), scale=scale, zero_point=3)
-        y = b.tensor((3, 2), scale=scale, zero_point=3)
-        b.operator(operator, [x], [y], options)
-        b.output(y)
-        return b.build()
+        points = {"scales": (scale, scale), "zero_points": (3, 3)}
+        return one_operator(operator, [(2, 3)], (3, 2), options=options, **points)
 
     with Session() as golden:
         assert golden.run(model("RESHAPE", new_shape=[3, 2]), compare=True).mismatches == 0
@@ -158,13 +155,8 @@ def test_a_scale_that_is_no_number_is_refused_where_it_is_computed_with(scale: f
 
 
 def test_nothing_is_no_value_to_compute_with() -> None:
-    b = ModelBuilder()
-    x = b.input((0, 4), scale=0.5)
-    y = b.tensor((0, 4), scale=0.5)
-    b.operator("RELU", [x], [y])
-    b.output(y)
     with pytest.raises(InputError, match="tensor 0 .*has no elements"):
-        load_model(b.build())
+        load_model(one_operator("RELU", [(0, 4)], (0, 4)))
 
 
 @pytest.mark.slow

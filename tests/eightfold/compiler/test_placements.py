@@ -13,9 +13,9 @@ from eightfold.compiler.emit import memory
 from eightfold.compiler.emit.memory import ALIGNMENT, Block, allocate
 from eightfold.compiler.lower.lowering import HARDWARE
 from eightfold.isa import Space
-from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
+from tests.support.models.single import one_operator
 from tests.support.networks.cascades import Forced, block_model
 from tests.support.networks.machine_run import compile_stream
 
@@ -109,12 +109,9 @@ def test_many_tensors_that_do_not_fit_leave_at_once(monkeypatch: pytest.MonkeyPa
         return allocate(blocks, capacity, every=every)
 
     monkeypatch.setattr(memory, "allocate", counted)
-    b = ModelBuilder()
-    inputs = [b.input((64,), scale=0.5) for _ in range(600)]
-    output = b.tensor((600, 64), scale=0.5)
-    b.operator("PACK", inputs, [output], {"values_count": 600})
-    b.output(output)
-    assert len(compile_stream(load_model(b.build()), PRESETS["nano"]).outside) > 80
+    many = {"scales": (0.5,) * 600, "zero_points": (0,) * 600, "options": {"values_count": 600}}
+    packed = load_model(one_operator("PACK", [(64,)] * 600, (600, 64), **many))
+    assert len(compile_stream(packed, PRESETS["nano"]).outside) > 80
     assert len(calls) < 20
 
 

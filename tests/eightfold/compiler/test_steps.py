@@ -125,13 +125,10 @@ def test_a_constant_under_another_shape_is_written() -> None:
 
 
 def test_a_constant_that_is_only_copied_is_not_loaded_before() -> None:
-    builder = ModelBuilder()
-    constant = builder.constant(np.arange(12, dtype=np.int8).reshape(2, 6), scale=0.5)
-    x = builder.input((2, 3), scale=0.5)
-    y = builder.tensor((2, 9), scale=0.5)
-    builder.operator("CONCATENATION", [x, constant], [y], {"axis": 1})
-    builder.output(y)
-    graph = load_model(builder.build())
+    constant = (np.arange(12, dtype=np.int8).reshape(2, 6), 0.5, 0, 0)
+    options = {"axis": 1}
+    model = one_operator("CONCATENATION", [(2, 3)], (2, 9), constants=(constant,), options=options)
+    graph = load_model(model)
     stream = expect_golden(graph, random_values(graph), NANO)
     sources = [issued.fields.get("source_space") for issued in stream.issued]
     assert sources.count(isa.Space.MODEL.value) == 1

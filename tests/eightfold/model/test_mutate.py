@@ -5,11 +5,11 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.model import read_model
-from eightfold.model.builder import ModelBuilder
 from eightfold.model.mutate import KINDS, Mutation, mutate, random_mutations
 from eightfold.model.writer import unpack
 from eightfold.operators import load_model
 from lab.hostile.mutant import BASES, base_case, random_mutant
+from tests.support.models.single import moved
 
 
 @pytest.mark.slow
@@ -78,12 +78,7 @@ def test_most_mutants_get_past_the_structure() -> None:
 
 def test_operands_are_computed_and_subgraphs_added() -> None:
     """Of RESHAPE's operand: an input, results of RESHAPE of it or of a constant, and of SHAPE."""
-    b = ModelBuilder()
-    x, sizes = b.input((2, 3), scale=0.5), b.constant(np.array([3, 2], np.int32))
-    y = b.tensor((3, 2), scale=0.5)
-    b.operator("RESHAPE", [x, sizes], [y])
-    b.output(y)
-    model = b.build()
+    model = moved("RESHAPE", (2, 3), (3, 2), [3, 2])
     found = set()
     for choice in range(16):
         graph = read_model(mutate(model, [Mutation("computed", choice)], model))
@@ -98,6 +93,6 @@ def test_operands_are_computed_and_subgraphs_added() -> None:
         ("RESHAPE", 2, 1, True),
         ("SHAPE", 2, 1, False),
     }
-    added = [unpack(mutate(model, [Mutation("subgraph", n)], b.build())).fields for n in range(3)]
+    added = [unpack(mutate(model, [Mutation("subgraph", n)], model)).fields for n in range(3)]
     assert [len(fields["Subgraphs"]) for fields in added] == [2, 2, 1]
     assert [len(fields.get("SignatureDefs", ())) for fields in added] == [0, 0, 1]

@@ -117,13 +117,9 @@ def test_int32_with_a_scale_is_no_arithmetic_on_shapes() -> None:
 
 
 def test_weights_that_are_int32_are_no_arithmetic_on_shapes() -> None:
-    b = ModelBuilder()
-    x, w = (b.input((1, 4), dtype=np.int32) for _ in range(2))
-    y = b.tensor((1, 1), dtype=np.int32)
-    b.operator("FULLY_CONNECTED", [x, w], [y])
-    b.output(y)
-    findings = check_model(read_model(b.build()))
-    assert [f.tensor for f in findings if f.severity == "violation"] == [x, w, y]
+    model = one_operator("FULLY_CONNECTED", [], (1, 1), computed=[(1, 4)] * 2, dtype=np.int32)
+    findings = check_model(read_model(model))
+    assert [f.tensor for f in findings if f.severity == "violation"] == [0, 1, 2]
 
 
 def test_a_weight_that_is_computed_is_noted() -> None:

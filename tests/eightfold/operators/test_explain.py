@@ -5,8 +5,8 @@ import pytest
 
 from eightfold.cases.operators import OPERATORS, case_rng, random_case
 from eightfold.common.errors import InputError
-from eightfold.model.builder import ModelBuilder
 from eightfold.operators import explain_element, load_model, run_operator
+from tests.support.models.single import moved, one_operator
 
 MODELS, ELEMENTS = 8, 4
 
@@ -47,15 +47,8 @@ def test_last_step_is_goldens_element(operator, reference):
 
 
 def test_an_interpolated_pixel_as_it_reads():
-    builder = ModelBuilder()
-    x = builder.input([1, 2, 2, 1], scale=0.5)
-    size = builder.constant(np.array([4, 4], np.int32))
-    y = builder.tensor([1, 4, 4, 1], scale=0.5)
-    options = {"align_corners": False, "half_pixel_centers": False}
-    builder.operator("RESIZE_BILINEAR", [x, size], [y], options)
-    builder.output(y)
-    graph = load_model(builder.build())
-    values = {x: np.array([10, 20, 30, 45], np.int8).reshape(1, 2, 2, 1)}
+    graph = load_model(moved("RESIZE_BILINEAR", (1, 2, 2, 1), (1, 4, 4, 1), [4, 4]))
+    values = {0: np.array([10, 20, 30, 45], np.int8).reshape(1, 2, 2, 1)}
     assert explain_element(graph, graph.operators[0], values, 0, (0, 1, 1, 0)) == [
         "operator 0 RESIZE_BILINEAR, output 0, element [0, 1, 1, 0]:",
         "row 1 lies between rows 0 and 1 of tensor 0 'tensor_0', in parts of 1/1024 = 512",
@@ -69,17 +62,17 @@ def test_an_interpolated_pixel_as_it_reads():
 
 def convolution():
     """Return a graph and values: 2x2 taps of two channels, the last of them outside the input."""
-    builder = ModelBuilder()
-    x = builder.input([1, 2, 2, 2], scale=0.5, zero_point=-3)
-    w = builder.constant(np.arange(-4, 4, dtype=np.int8).reshape(1, 2, 2, 2), scale=0.25)
-    b = builder.constant(np.array([100], np.int32), scale=0.125)
-    y = builder.tensor([1, 2, 2, 1], scale=1.0, zero_point=7)
-    window = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
-    options = window | {"dilation_h_factor": 1, "dilation_w_factor": 1}
-    builder.operator("CONV_2D", [x, w, b], [y], options)
-    builder.output(y)
-    graph = load_model(builder.build())
-    return graph, {x: np.arange(1, 9, dtype=np.int8).reshape(1, 2, 2, 2)}
+    weights = np.arange(-4, 4, dtype=np.int8).reshape(1, 2, 2, 2)
+    model = one_operator(
+        "CONV_2D",
+        [(1, 2, 2, 2)],
+        (1, 2, 2, 1),
+        scales=(0.5, 1.0),
+        zero_points=(-3, 7),
+        constants=((weights, 0.25, 0, 0), (np.array([100], np.int32), 0.125, 0, 0)),
+        options={"padding": "SAME", "stride_h": 1, "stride_w": 1},
+    )
+    return load_model(model), {0: np.arange(1, 9, dtype=np.int8).reshape(1, 2, 2, 2)}
 
 
 def test_a_convolution_as_it_reads():

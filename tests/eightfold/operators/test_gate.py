@@ -142,13 +142,8 @@ def test_shapes_that_the_file_leaves_open_are_filled_in_and_noted() -> None:
 
 
 def test_a_scalar_without_rank_is_as_it_was() -> None:
-    builder = ModelBuilder()
-    x = builder.input((1,), scale=0.5)
-    y = builder.tensor(None, scale=0.5)
-    builder.operator("RESHAPE", [x], [y], {"new_shape": [0]})
-    builder.output(y)
-    graph = load_model(builder.build())
-    assert graph.tensors[y].shape == ()
+    graph = load_model(one_operator("RESHAPE", [(1,)], None, options={"new_shape": [0]}))
+    assert graph.tensors[1].shape == ()
     assert graph.notes() == []
 
 
@@ -172,18 +167,10 @@ def test_operators_without_a_row_are_passed_over() -> None:
 
 
 def test_sizes_that_a_computed_operand_decides_stand_as_declared() -> None:
-    def model(shape: tuple[int, ...]) -> bytes:
-        builder = ModelBuilder()
-        x = builder.input((1, 2, 2, 3), scale=0.5)
-        size = builder.input((2,), dtype=np.int32)
-        y = builder.tensor(shape, scale=0.5)
-        builder.operator("RESIZE_BILINEAR", [x, size], [y])
-        builder.output(y)
-        return builder.build()
-
-    load_model(model((1, 7, 9, 3)))
+    resize = partial(one_operator, "RESIZE_BILINEAR", [(1, 2, 2, 3)], computed=[(2,)])
+    load_model(resize((1, 7, 9, 3)))
     with pytest.raises(InputError, match=r"declared shape \[1, 7, 9, 2\], computed \[1, \?, \?, 3"):
-        load_model(model((1, 7, 9, 2)))
+        load_model(resize((1, 7, 9, 2)))
 
 
 def test_all_refusals_are_counted_and_the_first_is_named() -> None:

@@ -12,6 +12,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.model.inputs import random_inputs
 from eightfold.operators import load_model, run_graph, run_graphs, run_operator
 from eightfold.operators.graphs import PreparedGraph, stackable
+from tests.support.models.single import one_operator
 
 CASES = 20
 """Models per operator."""
@@ -135,12 +136,8 @@ def test_a_stack_equals_single_inferences(count: int) -> None:
 
 
 def test_other_shapes_and_dtypes_are_checked_again() -> None:
-    builder = ModelBuilder()
-    x = builder.input((1, 8), scale=0.5, zero_point=-3)
-    y = builder.tensor((1, 8), scale=0.25)
-    builder.operator("RELU", [x], [y])
-    builder.output(y)
-    graph = load_model(builder.build())
+    model = one_operator("RELU", [(1, 8)], (1, 8), scales=(0.5, 0.25), zero_points=(-3, 0))
+    graph, x = load_model(model), 0
     every = np.arange(-128, 128, dtype=np.int8)
     for array in [every[:8], every[:8], every[:8], every, every, every[::-3], every[::-3]]:
         assert_same(run_graph(graph, {x: array}), unprepared(graph, {x: array}), "RELU")

@@ -15,7 +15,7 @@ from eightfold.operators import (
     window_of,
 )
 from eightfold.operators.run import named_errors
-from tests.support.models.single import one_operator, weights_of
+from tests.support.models.single import moved, one_operator, weights_of
 
 
 def graph_of(
@@ -57,16 +57,12 @@ def test_tells_the_references_apart() -> None:
 
 
 def test_quantization_has_an_axis_only_if_there_are_several_scales() -> None:
-    builder = ModelBuilder()
-    one = builder.input((2, 3), scale=0.5, zero_point=-3)
-    several = builder.constant(np.zeros((2, 3), np.int8), scale=[1, 2, 3], axis=1)
-    result = builder.tensor((2, 3), scale=0.5)
-    builder.operator("ADD", [one, several], [result])
-    builder.output(result)
-    tensors = load_model(builder.build()).tensors
-    assert quantization_of(tensors[one]).axis is None
-    assert quantization_of(tensors[one]).per_tensor() == (0.5, -3)
-    assert quantization_of(tensors[several]).axis == 1
+    constants = ((np.zeros((2, 3), np.int8), [1, 2, 3], 0, 1),)
+    model = one_operator("ADD", [(2, 3)], (2, 3), zero_points=(-3, 0), constants=constants)
+    one, several, _ = load_model(model).tensors
+    assert quantization_of(one).axis is None
+    assert quantization_of(one).per_tensor() == (0.5, -3)
+    assert quantization_of(several).axis == 1
 
 
 def test_window_takes_strides_dilations_and_padding() -> None:
@@ -157,12 +153,8 @@ def test_refuses_all_operators_that_do_not_run_before_any_runs() -> None:
 
 
 def test_refuses_a_computed_shape_that_is_not_the_declared_one() -> None:
-    builder = ModelBuilder()
-    source, size = builder.input((4,), scale=0.5), builder.input((2,), dtype=np.int32)
-    result = builder.tensor((2, 2), scale=0.5)
-    builder.operator("RESHAPE", [source, size], [result])
-    builder.output(result)
-    graph = load_model(builder.build())
+    graph = load_model(one_operator("RESHAPE", [(4,)], (2, 2), computed=[(2,)]))
+    source, size, result = range(3)
     inputs = {source: np.zeros(4, np.int8), size: np.array([2, 2], np.int32)}
     assert run_graph(graph, inputs)[result].shape == (2, 2)
     message = (
@@ -185,15 +177,12 @@ def test_names_the_operator_where_numbers_leave_their_type() -> None:
 
 def test_pad_needs_quantization_on_both_sides() -> None:
     # LiteRT fills with 0 where the input has none, whatever the output's zero point.
-    builder = ModelBuilder()
-    x = builder.input((1, 2), dtype=np.int8)
-    y = builder.tensor((1, 4), scale=0.25, zero_point=27)
-    paddings = builder.constant(np.array([[0, 0], [1, 1]], np.int32))
-    builder.operator("PAD", [x, paddings], [y])
-    builder.output(y)
-    graph = load_model(builder.build())
+    scales, zero_points = (None, 0.25), (0, 27)
+    paddings = [[0, 0], [1, 1]]
+    model = moved("PAD", (1, 2), (1, 4), paddings, scales=scales, zero_points=zero_points)
+    graph = load_model(model)
     with pytest.raises(InputError, match="PAD: tensor 0 'tensor_0' has no scale and zero point"):
-        run_graph(graph, {x: np.zeros((1, 2), np.int8)})
+        run_graph(graph, {0: np.zeros((1, 2), np.int8)})
 
 
 @pytest.mark.parametrize("name", ["ADD", "EQUAL", "LOGISTIC"])

@@ -1,7 +1,8 @@
 """Verdicts on files: tools that are wrong on purpose are found out."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import NoReturn
 
 import numpy as np
@@ -12,6 +13,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.model.writer import unpack
 from lab.hostile.subject import Step, _is_said, examine
 from lab.hostile.trial import GOOD, REASONS, Trial, reason_for
+from tests.support.models.single import one_operator
 
 pytestmark = pytest.mark.slow  # processes with all of the tool and of LiteRT
 
@@ -34,34 +36,16 @@ def no_gate(content: bytes, given: Given, folder: str) -> Iterator[Step]:
     yield Step("golden", "fine", tensors=computed)
 
 
-def off_by_one(content: bytes, given: Given, folder: str) -> Iterator[Step]:
+def changed(step: Step) -> Step:
+    return replace(step, tensors={i: array ^ (i > 0) for i, array in step.tensors.items()})
+
+
+def with_step(
+    name: str, change: Callable[[Step], Step], content: bytes, given: Given, folder: str
+) -> Iterator[Step]:
+    """The tool, but for what one step of it tells."""
     for step in examine(content, given, folder):
-        yield _changed(step) if step.name == "golden" else step
-
-
-def wrong_stream(content: bytes, given: Given, folder: str) -> Iterator[Step]:
-    for step in examine(content, given, folder):
-        yield _changed(step) if step.name == "stream" else step
-
-
-def wrong_batch(content: bytes, given: Given, folder: str) -> Iterator[Step]:
-    for step in examine(content, given, folder):
-        yield _changed(step) if step.name == "batch" else step
-
-
-def golden_refuses(content: bytes, given: Given, folder: str) -> Iterator[Step]:
-    for step in examine(content, given, folder):
-        yield Step("golden", "refused", "no") if step.name == "golden" else step
-
-
-def stream_refuses(content: bytes, given: Given, folder: str) -> Iterator[Step]:
-    for step in examine(content, given, folder):
-        yield Step("stream", "refused", "no") if step.name == "stream" else step
-
-
-def silent_check(content: bytes, given: Given, folder: str) -> Iterator[Step]:
-    for step in examine(content, given, folder):
-        yield Step("load", "unsaid", "no") if step.name == "load" else step
+        yield change(step) if step.name == name else step
 
 
 def endless(content: bytes, given: Given, folder: str) -> Iterator[Step]:
@@ -75,18 +59,15 @@ def dying(content: bytes, given: Given, folder: str) -> NoReturn:
 
 
 TOOLS = {
-    tool.__name__: tool
-    for tool in (
-        no_gate,
-        off_by_one,
-        wrong_stream,
-        wrong_batch,
-        golden_refuses,
-        stream_refuses,
-        silent_check,
-        endless,
-        dying,
-    )
+    "no_gate": no_gate,
+    "off_by_one": partial(with_step, "golden", changed),
+    "wrong_stream": partial(with_step, "stream", changed),
+    "wrong_batch": partial(with_step, "batch", changed),
+    "golden_refuses": partial(with_step, "golden", lambda _: Step("golden", "refused", "no")),
+    "stream_refuses": partial(with_step, "stream", lambda _: Step("stream", "refused", "no")),
+    "silent_check": partial(with_step, "load", lambda _: Step("load", "unsaid", "no")),
+    "endless": endless,
+    "dying": dying,
 }
 
 
@@ -102,10 +83,6 @@ def trial() -> Iterator[Trial]:
         yield each
 
 
-def _changed(step: Step) -> Step:
-    return replace(step, tensors={i: array ^ (i > 0) for i, array in step.tensors.items()})
-
-
 @pytest.mark.parametrize("name", ["CONV_2D", "SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"])
 def test_a_sound_model_is_equal_and_another_refused(trial: Trial, name: str) -> None:
     model, given = random_case(name, case_rng(name, 8))
@@ -116,26 +93,18 @@ def test_a_sound_model_is_equal_and_another_refused(trial: Trial, name: str) -> 
 
 
 def test_an_inference_whose_operands_contradict_the_file_is_refused(trial: Trial) -> None:
-    b = ModelBuilder()
-    x, axis = b.input((2, 3), scale=0.5), b.input((1,), dtype=np.int32)
-    y = b.tensor((2, 1, 3), scale=0.5)
-    b.operator("EXPAND_DIMS", [x, axis], [y])
-    b.output(y)
+    model = one_operator("EXPAND_DIMS", [(2, 3)], (2, 1, 3), computed=[(1,)])
     for value, kind in ((1, "equal"), (2, "refused"), (0, "refused")):
-        verdict = trial.judge(b.build(), {axis: np.array([value], np.int32)})
+        verdict = trial.judge(model, {1: np.array([value], np.int32)})
         assert verdict.kind == kind, verdict
     assert verdict.step == "golden"
     assert "declared shape [2, 1, 3], computed [1, 2, 3]" in verdict.message
 
 
 def test_an_index_outside_is_refused_by_the_stream_and_by_golden(trial: Trial) -> None:
-    b = ModelBuilder()
-    x, places = b.input((4,), scale=0.5), b.input((2,), dtype=np.int32)
-    y = b.tensor((2,), scale=0.5)
-    b.operator("GATHER", [x, places], [y], {"axis": 0})
-    b.output(y)
+    model = one_operator("GATHER", [(4,)], (2,), computed=[(2,)], options={"axis": 0})
     for value, kind in ((3, "equal"), (4, "refused"), (-1, "refused")):
-        verdict = trial.judge(b.build(), {places: np.array([0, value], np.int32)})
+        verdict = trial.judge(model, {1: np.array([0, value], np.int32)})
         assert verdict.kind == kind, verdict
 
 

@@ -10,7 +10,6 @@ from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network
 from eightfold.isa import ErrorCode
 from eightfold.model import Graph
-from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model, run_graph
 from eightfold.sim.machine.machine import MachineError
 from eightfold.target.config import PRESETS
@@ -59,12 +58,7 @@ def _resized() -> bytes:
 
 
 def _gathered_at_two() -> bytes:
-    builder = ModelBuilder()
-    inputs = [builder.input((2, 3), scale=0.5), builder.input((1, 2), dtype=np.int32)]
-    y = builder.tensor((1,), scale=0.5)
-    builder.operator("GATHER_ND", inputs, [y])
-    builder.output(y)
-    return builder.build()
+    return one_operator("GATHER_ND", [(2, 3)], (1,), computed=[(1, 2)])
 
 
 BEYOND: dict[str, list[tuple[Callable[[], bytes], str]]] = {
@@ -124,14 +118,9 @@ def test_an_axis_at_the_limit_is_computed() -> None:
 
 @pytest.mark.parametrize("index", [-1, 3])
 def test_a_computed_index_outside_of_the_axis_is_an_error_of_the_run(index: int) -> None:
-    builder = ModelBuilder()
-    x = builder.input((3, 2), scale=0.5)
-    indices = builder.input((2,), dtype=np.int32)
-    y = builder.tensor((2, 2), scale=0.5)
-    builder.operator("GATHER", [x, indices], [y], {"axis": 0})
-    builder.output(y)
-    values = {x: np.zeros((3, 2), np.int8), indices: np.array([0, index], np.int32)}
-    expect_index_error(load_model(builder.build()), values)
+    model = one_operator("GATHER", [(3, 2)], (2, 2), computed=[(2,)], options={"axis": 0})
+    values = {0: np.zeros((3, 2), np.int8), 1: np.array([0, index], np.int32)}
+    expect_index_error(load_model(model), values)
 
 
 def test_a_computed_divisor_of_0_is_an_error_of_the_run() -> None:

@@ -11,7 +11,7 @@ NINE = [(1,) * 8 + (2,), (1,) * 9]
 def one_operator(
     name: str,
     shapes: list[tuple[int, ...]],
-    output: tuple[int, ...],
+    output: tuple[int, ...] | None,
     *,
     scales: tuple[float, ...] = (0.5, 0.5, 0.5),
     zero_points: tuple[int, ...] = (0, 0, 0),
@@ -21,17 +21,20 @@ def one_operator(
     dtype: type = np.int8,
     outputs: int = 1,
     source_dtype: type = np.int8,
+    computed: list[tuple[int, ...]] = [],  # noqa: B006
+    result_name: str | None = None,
 ) -> bytes:
     """Build ``name`` on inputs of ``shapes``; the last scale and zero point are the outputs'.
 
-    ``constants`` follow the inputs: arrays, or (array, scale, zero point, axis). ``order`` permutes
-    them all. Only int8 outputs are quantized.
+    Inputs of int32, of shapes ``computed``, and ``constants`` follow: arrays, or (array, scale,
+    zero point, axis). ``order`` permutes them all. Only int8 outputs are quantized.
     """
     builder = ModelBuilder()
     inputs = [
         builder.input(shape, scale=scales[i], zero_point=zero_points[i], dtype=source_dtype)
         for i, shape in enumerate(shapes)
     ]
+    inputs += [builder.input(shape, dtype=np.int32) for shape in computed]
     for constant in constants:
         if isinstance(constant, tuple):
             array, scale, zero_point, axis = constant
@@ -40,7 +43,9 @@ def one_operator(
             inputs.append(builder.constant(constant))
     scale = scales[-1] if dtype == np.int8 else None
     results = [
-        builder.tensor(output, scale=scale, zero_point=zero_points[-1], dtype=dtype)
+        builder.tensor(
+            output, scale=scale, zero_point=zero_points[-1], dtype=dtype, name=result_name
+        )
         for _ in range(outputs)
     ]
     builder.operator(name, [inputs[i] for i in order or range(len(inputs))], results, options)

@@ -13,6 +13,7 @@ from eightfold.campaign.report.failures import (
     read_failure,
 )
 from eightfold.model.builder import ModelBuilder
+from tests.support.models.single import one_operator
 
 
 def tensors(path: Path, **arrays: np.ndarray) -> None:
@@ -100,12 +101,11 @@ def test_of_a_network_the_first_operator_that_differs(tmp_path: Path) -> None:
 
 
 def test_of_many_operands_the_first(tmp_path: Path) -> None:
-    builder = ModelBuilder()
-    inputs = [builder.input([1, 2], scale=0.5) for _ in range(40)]
-    result = builder.tensor([40, 2], scale=0.5)
-    builder.operator("CONCATENATION", inputs, [result], {"axis": 0})
-    builder.output(result)
-    (tmp_path / "model.tflite").write_bytes(builder.build())
+    model = one_operator(
+        "CONCATENATION", [(1, 2)] * 40, (40, 2), scales=(0.5,) * 40, zero_points=(0,) * 40,
+        options={"axis": 0},
+    )  # fmt: skip
+    (tmp_path / "model.tflite").write_bytes(model)
     found = read_failure(tmp_path, "")
     assert len(found.tensors) == TENSORS_SHOWN
     assert found.tensor_count == 41

@@ -18,6 +18,7 @@ from eightfold.run.report.timeline import axis_of, timeline
 from tests.eightfold.cli.test_cli import MODEL, call
 from tests.eightfold.run.report.recorded import golden, simulated
 from tests.support.browser import Browser
+from tests.support.models.single import one_operator
 
 NASTY = "<script>alert('&')</script>"
 
@@ -37,12 +38,8 @@ def text_of(part: str) -> str:
 
 
 def nasty_model() -> bytes:
-    builder = ModelBuilder()
-    x = builder.input((1, 4), scale=0.5)
-    y = builder.tensor((1, 4), name=NASTY, scale=1 / 256, zero_point=-128)
-    builder.operator("LOGISTIC", [x], [y])
-    builder.output(y)
-    return builder.build()
+    points = {"scales": (0.5, 1 / 256), "zero_points": (0, -128)}
+    return one_operator("LOGISTIC", [(1, 4)], (1, 4), **points, result_name=NASTY)
 
 
 @pytest.fixture(scope="module")
