@@ -18,6 +18,7 @@ from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.extras import needs_extra
 from eightfold.common.files import NETWORKS
 from eightfold.common.line import BAUD, PATIENCE
+from eightfold.common.program import path_option
 from eightfold.target.config import AcceleratorConfig
 
 if TYPE_CHECKING:  # an extra brings what it needs
@@ -75,10 +76,9 @@ def board_list() -> None:
 @click.argument("name", metavar="BOARD")
 @click.option("--config", metavar="P", help="A preset, or a .toml file; the board's without it.")
 @click.option("--memory", metavar="NAME", help="As list tells; the board's first without it.")
-@click.option(
+@path_option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
     required=True,
     metavar="x.bit",
     help="The bitstream; its figures go beside it as .json. A folder in place of it gets Verilog, "

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
-from eightfold.common.program import Stopped, output_folder_option
+from eightfold.common.program import Stopped, output_folder_option, path_option
 from eightfold.common.terminal import terminal_progress
 
 if TYPE_CHECKING:
@@ -28,11 +29,6 @@ adapter_option = click.option(
     metavar="FILE.py:CLASS",
     help="Of a run of eightfold conform: its adapter. It is code, which no folder chooses.",
 )
-
-
-def _file_option(name: str, text: str) -> Callable[..., Any]:
-    path = click.Path(path_type=Path)
-    return click.option(f"--{name}", type=path, metavar="FILE", help=text)
 
 
 def farm_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,9 +53,8 @@ def farm_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="NAME=VALUE",
             help="As dask-jobqueue takes it: queue=sim, walltime=04:00:00, memory=8GB.",
         ),
-        click.option(
+        path_option(
             "--keys",
-            type=click.Path(path_type=Path),
             metavar="DIR",
             help="Of --scheduler and --cluster: what eightfold campaign keys DIR has made.",
         ),
@@ -135,9 +130,8 @@ def _suite_options() -> dict[str, click.Option]:
     help="How many cases of each suite, or with its name of one; of operators for each of them.",
 )
 @farm_options
-@click.option(
+@path_option(
     "--out",
-    type=click.Path(path_type=Path),
     default=Path("build/campaign"),
     show_default=True,
     metavar="DIR",
@@ -243,19 +237,6 @@ def _cases_of(counts: Mapping[str, int], name: str) -> dict[str, int]:
     return {"cases": counts[name]} if name in counts else {}
 
 
-FARM = (
-    "workers",
-    "scheduler",
-    "cluster",
-    "cluster_options",
-    "keys",
-    "budget",
-    "stop_after",
-    "unit_limit",
-)
-"""Parameters that say where and how long, not what."""
-
-
 @campaign.command()
 @folder_argument
 @click.option("--failed", is_flag=True, help="Also run again what has failed, after a mend.")
@@ -276,9 +257,9 @@ def resume(folder: Path, failed: bool, adapter: str | None, **farm: Any) -> None
 
 @campaign.command()
 @folder_argument
-@_file_option("html", "One page, nothing of which is loaded from elsewhere.")
-@_file_option("junit", "JUnit XML, an entry for each case.")
-@_file_option("json", "The same as JSON; docs/campaign-json.md has every field.")
+@path_option("--html", help="One page, nothing of which is loaded from elsewhere.")
+@path_option("--junit", help="JUnit XML, an entry for each case.")
+@path_option("--json", help="The same as JSON; docs/campaign-json.md has every field.")
 @needs_extra("campaign", "campaign")
 def report(folder: Path, html: Path | None, junit: Path | None, json: Path | None) -> None:
     """Say what a campaign has shown, also of one that still runs."""
@@ -293,7 +274,7 @@ def report(folder: Path, html: Path | None, junit: Path | None, json: Path | Non
 @campaign.command()
 @folder_argument
 @click.argument("case")
-@_file_option("trace", "Write the waves of the simulation.")
+@path_option("--trace", help="Write the waves of the simulation.")
 @adapter_option
 @needs_extra("campaign", "campaign")
 def repeat(folder: Path, case: str, trace: Path | None, adapter: str | None) -> None:
@@ -386,6 +367,10 @@ def farm_of(
         "budget": parse_time("--budget", budget) if budget else None,
         "stop_after": stop_after,
     }
+
+
+FARM = tuple(signature(farm_of).parameters)
+"""Options that say where and how long, not what."""
 
 
 def run_units(folder: Any, kept: bool = True, **options: Any) -> str:

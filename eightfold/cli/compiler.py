@@ -17,6 +17,7 @@ from eightfold.common.program import (
     memory_option,
     model_argument,
     output_folder_option,
+    path_option,
 )
 from eightfold.common.terminal import terminal_progress
 from eightfold.run.report.clock import clock_of
@@ -25,7 +26,9 @@ from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 
 if TYPE_CHECKING:  # golden loads only when needed
+    from eightfold.compiler.passes import Prepared
     from eightfold.golden.quantization import Reference
+    from eightfold.model import Graph
 
 PROGRESS_SECONDS = 2.0
 """After which a terminal shows that something still compiles; most networks take less."""
@@ -122,6 +125,42 @@ batch_option = click.option(
 )
 
 
+def _prepared(
+    model: Path,
+    doing: str,
+    *,
+    config: str,
+    reference: "Reference",
+    fallback: str | None,
+    memory: str,
+    no_rewrite: tuple[str, ...],
+    no_cascade: bool,
+    max_memory: int | None,
+    max_elements: int | None,
+    batch: int | None,
+    keep: bool = False,
+) -> "tuple[Graph, Prepared]":
+    """Return the graph of a model, and what the compiler has made of it, by a command's options."""
+    from eightfold.compiler.passes import prepare
+    from eightfold.model import named
+    from eightfold.operators import Limits, load_int8
+
+    graph = load_int8(model, Limits(max_memory, max_elements), batch)
+    sizes = AcceleratorConfig.load(config)
+    timing = MemoryTiming.load(memory)
+    with named(model), terminal_progress(f"{doing} {model.name}", after=PROGRESS_SECONDS):
+        return graph, prepare(
+            graph,
+            sizes,
+            reference,
+            fallback=fallback is not None,
+            keep=keep,
+            memory=timing,
+            no_rewrite=no_rewrite,
+            cascade=not no_cascade,
+        )
+
+
 def _identifier(context: click.Context, param: click.Parameter, name: str | None) -> str | None:
     if name is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise click.BadParameter(f"{name!r} is no name in C; use letters, digits and _")
@@ -149,20 +188,7 @@ def _identifier(context: click.Context, param: click.Parameter, name: str | None
 @limit_options
 @batch_option
 def compile_command(
-    model: Path,
-    output: Path,
-    config: str,
-    reference: "Reference",
-    keep: bool,
-    fallback: str | None,
-    memory: str,
-    no_rewrite: tuple[str, ...],
-    no_cascade: bool,
-    explain: bool,
-    c_array: str | None,
-    max_memory: int | None,
-    max_elements: int | None,
-    batch: int | None,
+    model: Path, output: Path, explain: bool, c_array: str | None, **options: Any
 ) -> None:
     """Compile MODEL into a command stream, a model image and a readable listing.
 
@@ -172,24 +198,8 @@ def compile_command(
     """
     from eightfold.compiler.artifacts import region_bytes, write_compiled
     from eightfold.compiler.cascade.decision import explain as explanation
-    from eightfold.compiler.passes import prepare
-    from eightfold.model import named
-    from eightfold.operators import Limits, load_int8
 
-    graph = load_int8(model, Limits(max_memory, max_elements), batch)
-    sizes = AcceleratorConfig.load(config)
-    timing = MemoryTiming.load(memory)
-    with named(model), terminal_progress(f"compiling {model.name}", after=PROGRESS_SECONDS):
-        prepared = prepare(
-            graph,
-            sizes,
-            reference,
-            fallback=fallback == "golden",
-            keep=keep,
-            memory=timing,
-            no_rewrite=no_rewrite,
-            cascade=not no_cascade,
-        )
+    graph, prepared = _prepared(model, "compiling", **options)
     rewritten, network = prepared.rewritten, prepared.network
     streams = network.streams
     several = len(streams) > 1
@@ -235,39 +245,16 @@ def compile_command(
 @clock_option
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
 def estimate(
-    model: Path,
-    config: str,
-    reference: "Reference",
-    fallback: str | None,
-    memory: str,
-    no_rewrite: tuple[str, ...],
-    no_cascade: bool,
-    max_memory: int | None,
-    max_elements: int | None,
-    batch: int | None,
-    clock: float | None,
-    as_json: bool,
+    model: Path, config: str, memory: str, clock: float | None, as_json: bool, **options: Any
 ) -> None:
     """Estimate MODEL's cycles per operator without simulation."""
-    from eightfold.compiler.passes import prepare
     from eightfold.estimate.estimate import estimate as estimated
-    from eightfold.model import named
-    from eightfold.operators import Limits, load_int8
     from eightfold.run.report.result import hardware_reports
 
-    graph = load_int8(model, Limits(max_memory, max_elements), batch)
+    graph, prepared = _prepared(model, "estimating", config=config, memory=memory, **options)
     sizes = AcceleratorConfig.load(config)
     timing = MemoryTiming.load(memory)
-    with named(model), terminal_progress(f"estimating {model.name}", after=PROGRESS_SECONDS):
-        prepared = prepare(
-            graph,
-            sizes,
-            reference,
-            fallback=fallback == "golden",
-            memory=timing,
-            no_rewrite=no_rewrite,
-            cascade=not no_cascade,
-        )
+    with terminal_progress(f"estimating {model.name}", after=PROGRESS_SECONDS):
         found = estimated(prepared.network.streams, timing)
     result = Estimated(
         model=str(model),
@@ -295,13 +282,7 @@ def estimate(
     show_default=True,
     help="svd, rdl: the registers alone, in CMSIS-SVD for debuggers or in SystemRDL.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Where to write, standard output without it.",
-)
+@path_option("-o", "--output", help="Where to write, standard output without it.")
 def header(kind: str, output: Path | None) -> None:
     """Generate the C header of the instruction set and the registers.
 

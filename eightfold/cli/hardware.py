@@ -7,7 +7,7 @@ import click
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
 from eightfold.common.files import write_file, write_files
-from eightfold.common.program import CONFIG_HELP
+from eightfold.common.program import CONFIG_HELP, path_option
 from eightfold.common.progress import tell
 from eightfold.common.terminal import terminal_progress
 from eightfold.hw.units import UNITS
@@ -57,11 +57,9 @@ UNIT_HELP = f"{', '.join(UNITS)}."
     f"file list ({FILE_LIST}) and a description for FuseSoC ({CORE}) with targets for lint, "
     "simulation and Vivado.",
 )
-@click.option(
+@path_option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
     help="Where to write, standard output without it; with --all a directory. Beside each file "
     "are the waivers for Verilator's lint, FILE.vlt.",
 )
@@ -197,12 +195,8 @@ def _waivers(source: Path) -> list[Path]:
     help="Area for all; the clock by placement and routing for ecp5, and for xilinx (XC7A100T) and "
     "zynq (XC7Z020) where PATH has nextpnr-himbaechel-xilinx.",
 )
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=Path("build/synth"), metavar="DIR"
-)
-@click.option(
-    "--docs", type=click.Path(path_type=Path), metavar="FILE", help="Rewrite the table in FILE."
-)
+@path_option("-o", "--output", default=Path("build/synth"), metavar="DIR")
+@path_option("--docs", help="Rewrite the table in FILE.")
 @click.option(
     "--above",
     type=click.FloatRange(1, 200),
@@ -210,10 +204,8 @@ def _waivers(source: Path) -> list[Path]:
     help="Count the registers that this clock is too fast for, by component, of the slowest seed.",
 )
 @click.option("--area", is_flag=True, help="Area alone: nothing is placed and routed.")
-@click.option(
+@path_option(
     "--liberty",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
     help="Gate equivalents in the standard cells of this liberty file, instead of an FPGA.",
 )
 @needs_extra("synth", "synth")

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import read_arrays, write_file
-from eightfold.common.program import complain
+from eightfold.common.program import complain, path_option
 from eightfold.common.terminal import terminal_progress
 
 if TYPE_CHECKING:  # the compiler and golden load only when needed
@@ -147,14 +147,7 @@ SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite, "tpu-mlir": 
 
 @click.command("import")
 @click.argument("source", metavar="MODEL", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FILE",
-    help="Where to write the int8 network.",
-)
+@path_option("-o", "--output", required=True, help="Where to write the int8 network.")
 @click.option(
     "--spec",
     type=click.Choice([*SPECS]),
@@ -162,11 +155,9 @@ SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite, "tpu-mlir": 
     show_default=True,
     help="In whose terms the int8 network is.",
 )
-@click.option(
+@path_option(
     "--json",
     "json_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
     help="Write how tensors compare with the source's runtime as JSON.",
 )
 @click.option(
@@ -176,9 +167,8 @@ SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite, "tpu-mlir": 
     show_default=True,
     help="Without --samples: how many to draw for the comparison.",
 )
-@click.option(
+@path_option(
     "--samples",
-    type=click.Path(path_type=Path),
     metavar="IN.npz",
     help="Inputs by name, each with a further first axis: values without a quantization of their "
     "own get the range that they have over these, and every tensor is compared for them.",

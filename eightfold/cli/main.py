@@ -4,7 +4,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any, NoReturn
 
 import click
 import numpy as np
@@ -41,14 +41,12 @@ from eightfold.common.program import (
     memory_option,
     model_argument,
     one_line_errors,
+    path_option,
     stop_on_signals,
 )
 from eightfold.common.terminal import terminal_progress
 from eightfold.run.report import print_table, verdict
 from eightfold.run.report.page import require_page
-
-if TYPE_CHECKING:
-    from eightfold.sim.simulator.sources import AcceleratorSource
 
 
 @click.group(
@@ -66,10 +64,9 @@ def commands(context: click.Context) -> None:
 
 @commands.command()
 @model_argument
-@click.option(
+@path_option(
     "--input",
     "input_file",
-    type=click.Path(path_type=Path),
     metavar="IN.npz",
     help="Arrays named tensor_<index> or as the tensors; without it they are drawn with --seed.",
 )
@@ -106,31 +103,19 @@ def commands(context: click.Context) -> None:
     default=0.0,
     help="Probability that a channel of the simulated memory pauses in a cycle.",
 )
-@click.option(
-    "--output", type=click.Path(path_type=Path), metavar="OUT.npz", help="Write the output tensors."
-)
+@path_option("--output", metavar="OUT.npz", help="Write the output tensors.")
 @click.option(
     "--all-tensors", is_flag=True, help="Keep every tensor in memory; --output has them all."
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the report as JSON; - for standard output.",
-)
-@click.option(
+@path_option("--json", "json_file", help="Write the report as JSON; - for standard output.")
+@path_option(
     "--html",
     "html_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
     help="Write the report as a page for a browser; of simulated hardware with a timeline of the "
     "engines, counters, and a map of its memory.",
 )
-@click.option(
+@path_option(
     "--trace",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
     help="Write the waves of the simulation, .fst or .vcd, which has ten times the size; how "
     "large it will be is said first.",
 )
@@ -148,27 +133,13 @@ def run(
     frames: int | None,
     backend: str,
     config: str,
-    reference: str,
     compare: bool,
-    fallback: str | None,
-    no_rewrite: tuple[str, ...],
-    no_cascade: bool,
-    max_memory: int | None,
-    max_elements: int | None,
-    batch: int | None,
-    memory: str,
-    stall: float,
     output: Path | None,
     all_tensors: bool,
     json_file: Path | None,
     html_file: Path | None,
-    trace: Path | None,
-    fast: bool,
-    clock: float | None,
-    port: str | None,
-    baud: int,
-    patience: float,
-    source: "AcceleratorSource | None" = None,
+    no_cascade: bool,
+    **options: Any,
 ) -> None:
     """Run MODEL once and report every operator; with --frames those of the last inference.
 
@@ -185,42 +156,17 @@ def run(
         raise SystemExit(_run_program(model, inputs, backend, config, seed, output))
     if html_file:
         require_page()  # better before the simulation than after
-    content, notes, _ = taken(model, fallback=fallback is not None)
+    content, notes, _ = taken(model, fallback=options["fallback"] is not None)
+    kept: dict[str, Any] = {"all_tensors": all_tensors, "record": html_file is not None}
+    kept |= {"inputs": inputs, "seed": seed, "compare": compare}
     with (
         terminal_progress(f"running {model.name} on {backend}") as progress,
-        Session(
-            backend,
-            config,
-            reference,
-            fallback=fallback,
-            memory=memory,
-            no_rewrite=no_rewrite,
-            cascade=not no_cascade,
-            stall=stall,
-            source=source,
-            trace=trace,
-            progress=progress,
-            max_memory=max_memory,
-            max_elements=max_elements,
-            fast=fast,
-            clock=clock,
-            batch=batch,
-            port=port,
-            baud=baud,
-            patience=patience,
-        ) as session,
+        Session(backend, config, progress=progress, cascade=not no_cascade, **options) as session,
     ):
-        options = {
-            "inputs": inputs,
-            "seed": seed,
-            "compare": compare,
-            "all_tensors": all_tensors,
-            "record": html_file is not None,
-        }
         if frames is None:
-            results = [session.run(content, **options)]
+            results = [session.run(content, **kept)]
         else:
-            results = session.run_frames(content, frames, **options)
+            results = session.run_frames(content, frames, **kept)
     result = results[-1]
     result.model, result.notes = str(model), [*notes, *result.notes]
     if input_file and result.provenance:

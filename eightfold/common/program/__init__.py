@@ -15,6 +15,7 @@ import sys
 import tempfile
 import traceback
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -325,11 +326,12 @@ memory_option = click.option(
     "litedram-ddr3-16, or fields such as latency=40,shared=1,bytes_per_cycle=2.",
 )
 
-output_folder_option = click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="DIR",
-    help="Where to write; made if it is not there.",
+
+def path_option(*names: str, metavar: str = "FILE", **more: Any) -> Callable[..., Any]:
+    """Return an option that takes a path."""
+    return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **more)
+
+
+output_folder_option = path_option(
+    "-o", "--output", required=True, metavar="DIR", help="Where to write; made if it is not there."
 )
