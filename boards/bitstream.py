@@ -93,6 +93,8 @@ def write_project(
 ) -> Target:
     """Write a board's Verilog, constraints and the script of its vendor's tool into a folder.
 
+    Raises `InputError` if there is no such board or memory.
+
     Parameters
     ----------
     name
@@ -101,11 +103,6 @@ def write_project(
         One of the board's; None: the first.
     baud
         Bits per second of the host's line.
-
-    Raises
-    ------
-    InputError
-        If there is no such board or memory.
     """
     target = target_of(name)
     make_memory = target.memories[target.memory_name(memory)]
@@ -158,6 +155,9 @@ def build_bitstream(
 
     The folder ``.build`` beside it keeps netlists and logs: a step whose input and tools have not
     changed is not run again. What ecpunpack reads in the bitstream equals what nextpnr has routed.
+    Raises `InputError` if an argument is not valid, the vendor's tool is needed, or a tool fails or
+    is missing. Raises `HardwareError` if the clock is missed; no bitstream is written then, the
+    figures are.
 
     Parameters
     ----------
@@ -171,13 +171,6 @@ def build_bitstream(
         Of the placer.
     stage
         Called with a few words when a step begins.
-
-    Raises
-    ------
-    InputError
-        If an argument is not valid, the vendor's tool is needed, or a tool fails or is missing.
-    HardwareError
-        If the clock is missed; no bitstream is written then, the figures are.
     """
     target = target_of(name)
     if not target.nextpnr:

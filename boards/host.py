@@ -53,7 +53,8 @@ class SerialBus:
     """The bus behind an `eightfold.boards.bridge.Bridge` at a serial port.
 
     Each request is repeated until its answer has come undamaged: what a line loses, doubles or
-    changes costs time alone, or ends with an error.
+    changes costs time alone, or ends with an error. Raises `InputError` from any method, if the
+    port cannot be used, nothing answers, or nothing is at an address.
 
     Parameters
     ----------
@@ -66,11 +67,6 @@ class SerialBus:
     ----------
     repeats
         Requests that were repeated.
-
-    Raises
-    ------
-    InputError
-        From any method, if the port cannot be used, nothing answers, or nothing is at an address.
     """
 
     def __init__(self, port: str, baud: int = BAUD, patience: float = PATIENCE) -> None:
@@ -185,10 +181,7 @@ class Board(NamedTuple):
 def find_board(bus: Bus) -> Board:
     """Return the board behind a bus, its memory ready.
 
-    Raises
-    ------
-    InputError
-        If it is none of ours, or its accelerator of another version.
+    Raises `InputError` if it is none of ours, or its accelerator of another version.
     """
     magic, clock, memory, count = bus.read(DESCRIPTION, 4)
     if magic != MAGIC:
@@ -226,10 +219,7 @@ class Result(NamedTuple):
 class Loaded:
     """A network in the memory of a board.
 
-    Raises
-    ------
-    InputError
-        If the accelerator is of another configuration, or the network does not fit.
+    Raises `InputError` if the accelerator is of another configuration, or the network does not fit.
     """
 
     def __init__(self, board: Board, compiled: Compiled, config: AcceleratorConfig) -> None:
@@ -266,10 +256,7 @@ class Loaded:
     def run(self, inputs: Mapping[int, np.ndarray], sizes: Mapping[int, int]) -> Result:
         """Write inputs by tensor, run, and return outputs; ``sizes`` are their bytes by tensor.
 
-        Raises
-        ------
-        HardwareError
-            If the accelerator ends with an error, or was reset.
+        Raises `HardwareError` if the accelerator ends with an error, or was reset.
         """
         for tensor, values in inputs.items():
             self._write(self._arena + self._compiled.inputs[tensor], values.tobytes())
@@ -295,10 +282,7 @@ class Loaded:
     def compare(self, graph: Graph, seed: int = 0) -> Result:
         """Run the network, whose model is given, on random inputs.
 
-        Raises
-        ------
-        HardwareError
-            As `run`, or if an output differs from golden.
+        Raises `HardwareError` as `run`, or if an output differs from golden.
         """
         inputs = random_inputs(graph, seed)
         (golden,) = run_graphs(graph, [inputs])

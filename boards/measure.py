@@ -45,12 +45,8 @@ def measure(
 ) -> Iterator[Measured]:
     """Yield what networks take, by their names, with each memory of `simulation.MEMORIES`.
 
-    Raises
-    ------
-    InputError
-        If the accelerator does not compute a network as a whole, or Verilator is missing.
-    HardwareError
-        If a result differs from golden.
+    Raises `InputError` if the accelerator does not compute a network as a whole, or Verilator is
+    missing. Raises `HardwareError` if a result differs from golden.
     """
     for name in names:
         timing = MEASURED[name]

@@ -23,6 +23,8 @@ _BUS = re.compile(r"([ms])_axi_(aw|w|b|ar|r)([a-z]+)")
 class Eightfold(LiteXModule):
     """The accelerator of any configuration, in the clock domain ``sys``.
 
+    Raises `InputError` if the file cannot be read, or is no accelerator.
+
     Parameters
     ----------
     platform
@@ -38,11 +40,6 @@ class Eightfold(LiteXModule):
         AXI4, a master, as wide as the configuration's ``port``.
     ev.irq
         The interrupt: high while it is pending in the accelerator's own registers.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or is no accelerator.
     """
 
     def __init__(self, platform, verilog: Path | str) -> None:
@@ -68,10 +65,7 @@ class Eightfold(LiteXModule):
 def read_head(verilog: Path) -> tuple[str, dict[str, tuple[str, int]]]:
     """Return the top module's name, and by port ``input`` or ``output`` and its bits.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or its module has not the accelerator's ports.
+    Raises `InputError` if the file cannot be read, or its module has not the accelerator's ports.
     """
     try:
         head = _HEAD.search(verilog.read_text("utf-8"))
@@ -97,7 +91,8 @@ def add_accelerator(
 
     Its registers become the slave region ``name``. Its memory port masters the SoC's bus, or with
     ``dram`` a port of that controller of its own, which keeps its bursts whole; addresses are the
-    bus's in both cases. A processor gets its interrupt.
+    bus's in both cases. A processor gets its interrupt. Raises `InputError` as `Eightfold`; or if
+    there is such a cache.
 
     Parameters
     ----------
@@ -108,11 +103,6 @@ def add_accelerator(
     dram
         ``soc.sdram`` behind ``soc.add_sdram(..., l2_cache_size=0)``. There must be no cache of the
         bus before it, which the accelerator would not see.
-
-    Raises
-    ------
-    InputError
-        As `Eightfold`; or if there is such a cache.
     """
     if dram is not None and hasattr(soc, "l2_cache"):
         raise InputError(

@@ -108,12 +108,7 @@ def simulate(
     """Run a SoC on a `SimulationPlatform` as long as the context is open.
 
     Yields the pseudo-terminal at its UART's pins. ``on_start`` gets the process, which a signal
-    SIGUSR1 has reset the SoC.
-
-    Raises
-    ------
-    InputError
-        If Verilator is missing, or fails.
+    SIGUSR1 has reset the SoC. Raises `InputError` if Verilator is missing, or fails.
     """
     with run_bench(sources(soc), bit, on_start) as port:
         yield port

@@ -94,10 +94,7 @@ class Target(NamedTuple):
     def memory_name(self, asked: str | None) -> str:
         """Return the name of one of its memories, the default for None.
 
-        Raises
-        ------
-        InputError
-            If it has none of that name.
+        Raises `InputError` if it has none of that name.
         """
         found = asked or next(iter(self.memories))
         if found not in self.memories:
@@ -173,10 +170,7 @@ TARGETS: Mapping[str, Target] = {
 def target_of(name: str) -> Target:
     """Return a board.
 
-    Raises
-    ------
-    InputError
-        If there is none of the name.
+    Raises `InputError` if there is none of the name.
     """
     if name not in TARGETS:
         raise InputError(f"board must be one of {', '.join(TARGETS)}, not {name!r}")

@@ -4,13 +4,13 @@ import os
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from eightfold.campaign.engine import UNIT_SECONDS, CampaignProgress, Engine
+from eightfold.campaign.engine import Engine
 from eightfold.campaign.farm import Farm, connect
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.identity import check_identity, facts_of, joined_facts, renewed_facts
@@ -25,10 +25,8 @@ from eightfold.common.progress import OnProgress
 def planned(asked: Mapping[str, Mapping[str, Any]]) -> list[Unit]:
     """Return the units of what each of some suites is asked for, see `Suite.plan`.
 
-    Raises
-    ------
-    InputError
-        If a suite does not run on the backend, or has no cases of what is asked for.
+    Raises `InputError` if a suite does not run on the backend, or has no cases of what is asked
+    for.
     """
     units = []
     for name, options in asked.items():
@@ -66,12 +64,8 @@ def interleaved(units: Iterable[Unit]) -> list[Unit]:
 def failed_again(folder: Folder) -> int:
     """Let the units of a campaign wait in which a case has failed; return how many there are.
 
-    They run by what is installed now, which ``campaign.json`` notes.
-
-    Raises
-    ------
-    InputError
-        If they are of somebody's implementation, and that has changed.
+    They run by what is installed now, which ``campaign.json`` notes. Raises `InputError` if they
+    are of somebody's implementation, and that has changed.
     """
     with folder.alone(), folder.store(writable=True) as store:
         known = renewed_facts(folder, (each.unit for each in store.units()))
@@ -117,10 +111,7 @@ def _whole_path(adapter: str) -> str:
 def builds_of(folder: Folder, on_progress: OnProgress | None = None) -> Builds:
     """Build the simulators of what waits in a campaign.
 
-    Raises
-    ------
-    InputError
-        If it would run by something else than it began with; and as `build`.
+    Raises `InputError` if it would run by something else than it began with; and as `build`.
     """
     with folder.store() as store:
         waiting = [unit for _, unit in store.waiting()]
@@ -134,10 +125,8 @@ def go_on(
     farm: Farm,
     builds: Builds,
     *,
-    limit: float = UNIT_SECONDS,
     budget: float | None = None,
-    stop_after: int | None = None,
-    on_progress: Callable[[CampaignProgress], None] = lambda progress: None,
+    **options: Any,
 ) -> str:
     """Run what waits in a campaign; return why it ended, as `Engine.run` does.
 
@@ -145,14 +134,10 @@ def go_on(
     ----------
     folder, farm, builds
         Which campaign, where, and the simulators that it takes.
-    limit
-        Seconds of a unit.
     budget
         Seconds after which no more units begin.
-    stop_after
-        Failures after which no more units begin.
-    on_progress
-        Called when a unit has ended.
+    options
+        ``limit``, ``stop_after`` and ``on_progress`` of the `Engine`.
     """
     deadline = None if budget is None else time.monotonic() + budget
     with folder.alone(), folder.store(writable=True) as store:
@@ -168,10 +153,8 @@ def go_on(
                 client=client,
                 builds=builds,
                 private=Path(private),
-                limit=limit,
                 deadline=deadline,
-                stop_after=stop_after,
-                on_progress=on_progress,
+                **options,
             )
             return engine.run()
 
@@ -221,13 +204,9 @@ def repeat(
 def merge(folders: Sequence[Folder], into: Folder) -> list[str]:
     """Put campaigns together in a new folder; return names of units whose outcomes contradict.
 
-    Units that several have are counted once.
-
-    Raises
-    ------
-    InputError
-        If they are of different versions of Eightfold or of something else that they share, or
-        some are runs of ``eightfold conform`` and others are not.
+    Units that several have are counted once. Raises `InputError` if they are of different versions
+    of Eightfold or of something else that they share, or some are runs of ``eightfold conform`` and
+    others are not.
     """
     known = joined_facts(folders)
     asked = {"merged": [folder.facts()["asked"] for folder in folders]}

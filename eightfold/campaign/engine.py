@@ -94,11 +94,8 @@ class Engine:
     def run(self) -> str:
         """Run what waits; return why no more runs: complete, budget, or failures.
 
-        Raises
-        ------
-        InputError
-            If the scheduler is gone, a worker has another version, or a disk is full. What had
-            ended until then is kept.
+        Raises `InputError` if the scheduler is gone, a worker has another version, or a disk is
+        full. What had ended until then is kept.
         """
         verdicts = self.store.verdicts()
         self._total = self.store.total_cases()

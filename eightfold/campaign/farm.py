@@ -62,6 +62,9 @@ ANSWER_SECONDS = 30
 class Farm:
     """Where units run.
 
+    Raises `InputError` if a scheduler or a cluster has no keys, or the scheduler's address is of no
+    encrypted one.
+
     Attributes
     ----------
     workers
@@ -75,11 +78,6 @@ class Farm:
     keys
         Folder of `eightfold.campaign.keys.make_keys`, for a scheduler or a cluster: who knows them
         may connect. Processes of this machine have keys of their own, which are in no file.
-
-    Raises
-    ------
-    InputError
-        If a scheduler or a cluster has no keys, or the scheduler's address is of no encrypted one.
     """
 
     workers: int | None = None
@@ -112,7 +110,8 @@ def connect(farm: Farm, private: Path) -> Iterator[Client]:
     """Yield a client of the workers; those that were started here are ended.
 
     All connections are encrypted, and both ends have to know the keys. Of processes on this machine
-    nothing listens but on its loopback.
+    nothing listens but on its loopback. Raises `InputError` if no scheduler answers, or the batch
+    system's options or the keys are wrong.
 
     Parameters
     ----------
@@ -120,11 +119,6 @@ def connect(farm: Farm, private: Path) -> Iterator[Client]:
         Where the workers are.
     private
         A folder that only the user can read, for what workers on this machine put into files.
-
-    Raises
-    ------
-    InputError
-        If no scheduler answers, or the batch system's options or the keys are wrong.
     """
     security = Security.temporary() if farm.keys is None else security_of(farm.keys)
     # Dask would work in a folder of /tmp whose name everybody knows, and import from there.
@@ -237,10 +231,7 @@ def _interrupts_ignored() -> Iterator[None]:
 def batch_cluster(name: str, options: Sequence[str], security: Security) -> Any:
     """Return a cluster of `dask_jobqueue` whose jobs have one worker with one thread each.
 
-    Raises
-    ------
-    InputError
-        If an option has no value, is unknown, or has a wrong value.
+    Raises `InputError` if an option has no value, is unknown, or has a wrong value.
     """
     import dask_jobqueue
 
@@ -321,10 +312,7 @@ def _quiet() -> Iterator[None]:
 def parse_time(option: str, text: str) -> float:
     """Return the seconds of a time such as ``90s``, ``30m`` or ``2h``.
 
-    Raises
-    ------
-    InputError
-        If it is none.
+    Raises `InputError` if it is none.
     """
     try:
         seconds = float(parse_timedelta(text))

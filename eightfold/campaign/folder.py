@@ -67,13 +67,8 @@ class Folder:
         ``known`` are further facts, such as where outcomes come from
         (`eightfold.campaign.identity`). ``campaign.json`` comes last: a folder without it, left by
         whatever ended the program, is begun anew. Of two processes that begin in the same folder
-        one does.
-
-        Raises
-        ------
-        InputError
-            If a campaign is there already, which can be resumed, or if the folder cannot be
-            written.
+        one does. Raises `InputError` if a campaign is there already, which can be resumed, or if
+        the folder cannot be written.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -96,10 +91,7 @@ class Folder:
     def facts(self) -> dict[str, Any]:
         """Return the contents of ``campaign.json``.
 
-        Raises
-        ------
-        InputError
-            If there is none, it is not a campaign's, or the folder has links.
+        Raises `InputError` if there is none, it is not a campaign's, or the folder has links.
         """
         self._check_files()
         try:
@@ -128,11 +120,8 @@ class Folder:
     def store(self, *, writable: bool = False) -> Store:
         """Open the database.
 
-        Raises
-        ------
-        InputError
-            If it is damaged or was changed, is not of what ``campaign.json`` says, or has units of
-            no suite of ours.
+        Raises `InputError` if it is damaged or was changed, is not of what ``campaign.json`` says,
+        or has units of no suite of ours.
         """
         facts = self.facts()
         store = Store(self.database, writable=writable)
@@ -164,10 +153,7 @@ class Folder:
     def alone(self) -> Iterator[None]:
         """Within it no other process runs this campaign.
 
-        Raises
-        ------
-        InputError
-            If one does, or the folder cannot be written.
+        Raises `InputError` if one does, or the folder cannot be written.
         """
         try:
             held = open_lock(self.path / "lock")

@@ -42,10 +42,8 @@ INSTEAD = "begin another one, or put it back"
 def identity_of(units: Iterable[Unit]) -> dict[str, str]:
     """Return the identity of some units as they would run now.
 
-    Raises
-    ------
-    InputError
-        If a runtime or simulator is missing, or what is judged has changed since it was asked.
+    Raises `InputError` if a runtime or simulator is missing, or what is judged has changed since it
+    was asked.
     """
     kinds = _kinds(units)
     return _tools(kinds) | _judged(kinds)
@@ -95,10 +93,7 @@ def facts_of(units: Iterable[Unit]) -> dict[str, Any]:
 def check_identity(folder: Folder, units: Iterable[Unit]) -> None:
     """Refuse to run units of a campaign by something else than what it began with.
 
-    Raises
-    ------
-    InputError
-        If a part has changed; the message names it.
+    Raises `InputError` if a part has changed; the message names it.
     """
     check_unchanged(
         folder, identity_of(units), f"{INSTEAD}, or after a mend resume it with --failed"
@@ -108,11 +103,8 @@ def check_identity(folder: Folder, units: Iterable[Unit]) -> None:
 def renewed_facts(folder: Folder, units: Iterable[Unit]) -> dict[str, Any]:
     """Return the facts of a campaign some of which runs again, by what is installed now.
 
-    Raises
-    ------
-    InputError
-        If what is judged has changed: after that it is another one's run. All parts of somebody's
-        implementation are judged, for its runtime or simulator may be what computes.
+    Raises `InputError` if what is judged has changed: after that it is another one's run. All parts
+    of somebody's implementation are judged, for its runtime or simulator may be what computes.
     """
     kinds = _kinds(units)
     judged = _judged(kinds)
@@ -137,10 +129,7 @@ def _latest(text: str | None) -> str | None:
 def joined_facts(folders: Sequence[Folder]) -> dict[str, Any]:
     """Return the facts of campaigns that become one.
 
-    Raises
-    ------
-    InputError
-        If a part that several have is not the same.
+    Raises `InputError` if a part that several have is not the same.
     """
     found = [folder.facts() for folder in folders]
     joined: dict[str, Any] = {"identity": {}, "versions": {}, "commit": found[0]["commit"]}

@@ -15,13 +15,8 @@ CERTIFICATE, KEY = "cert.pem", "key.pem"
 def make_keys(folder: Path) -> None:
     """Make a key and its certificate, which is good for a year, in a new folder.
 
-    All of a farm share them: scheduler, workers, and who runs campaigns. Only the user can read
-    the folder (0700).
-
-    Raises
-    ------
-    InputError
-        If the folder is there already, or cannot be made.
+    All of a farm share them: scheduler, workers, and who runs campaigns. Only the user can read the
+    folder (0700). Raises `InputError` if the folder is there already, or cannot be made.
     """
     made = Security.temporary()
     try:
@@ -38,10 +33,7 @@ def make_keys(folder: Path) -> None:
 def security_of(folder: Path) -> Security:
     """Return the keys of `make_keys`, for connections that are authenticated and encrypted.
 
-    Raises
-    ------
-    InputError
-        If the folder has none, or others can read the key.
+    Raises `InputError` if the folder has none, or others can read the key.
     """
     certificate, key = (str((folder / name).absolute()) for name in (CERTIFICATE, KEY))
     try:

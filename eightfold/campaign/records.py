@@ -115,10 +115,7 @@ class Unit(Computing):
     def from_record(cls, text: str) -> "Unit":
         """Return the unit of a record, every field of its type.
 
-        Raises
-        ------
-        InputError
-            If it is none.
+        Raises `InputError` if it is none.
         """
         try:
             unit = cls(**json.loads(text))

@@ -36,12 +36,8 @@ class Unsound(ValueError):  # noqa: N818 - reads as what is found
 def read_facts(path: Path) -> dict[str, Any]:
     """Return the contents of a ``campaign.json``, every field of its type.
 
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    InputError
-        If it is damaged, or of another version of Eightfold.
+    Raises `FileNotFoundError` if there is no such file. Raises `InputError` if it is damaged, or of
+    another version of Eightfold.
     """
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
@@ -107,12 +103,8 @@ def _shown(table: Mapping[str, Any], name: str) -> str:
 def check_database(connection: sqlite3.Connection, schema: str) -> str:
     """Return the SHA-256 of the plan of a campaign's database, all of which is checked.
 
-    Raises
-    ------
-    Unsound
-        If anything is not as `eightfold.campaign.store` writes it.
-    sqlite3.Error
-        If the file is no database, or cut.
+    Raises `Unsound` if anything is not as `eightfold.campaign.store` writes it. Raises
+    `sqlite3.Error` if the file is no database, or cut.
     """
     # Before anything else is asked of it: no views, no triggers, no tables but ours.
     with sqlite3.connect(":memory:") as empty:
@@ -198,10 +190,7 @@ def _check_unit(found: Mapping[str, Any], cases: list[tuple[Any, ...]]) -> None:
 def read_hits(text: Any) -> dict[tuple[str, str, str], int]:
     """Return functional coverage as it is kept: models by operator, point and bin.
 
-    Raises
-    ------
-    Unsound
-        If it is anything else.
+    Raises `Unsound` if it is anything else.
     """
     if text is None:
         return {}

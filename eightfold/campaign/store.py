@@ -11,8 +11,8 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import NamedTuple
 
 from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.soundness import Unsound, check_database, read_hits
@@ -65,8 +65,7 @@ _COLUMN = "TRIM(backend || ' ' || config || ' ' || netlist)"
 _LARGEST = 2**63 - 1  # integer of SQLite
 
 
-@dataclass(frozen=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """A case as it is kept."""
 
     unit: int
@@ -85,8 +84,7 @@ class Row:
         return f"{self.backend} {self.config} {self.netlist}".rstrip()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spent:
+class Spent(NamedTuple):
     """A unit that has ended: what it took, when, and where."""
 
     unit: Unit
@@ -96,8 +94,7 @@ class Spent:
     state: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Planned:
+class Planned(NamedTuple):
     """A unit of the plan; ``seconds``, ``ended`` and ``worker`` are None while it waits."""
 
     number: int
@@ -111,17 +108,15 @@ class Planned:
 class Results(Closing):
     """A campaign's database.
 
+    Raises `InputError` if the file is no campaign's or damaged, another process writes it, or a
+    disk is full.
+
     Parameters
     ----------
     path
         The file.
     writable
         Whether it is written; it is made if it is not there.
-
-    Raises
-    ------
-    InputError
-        If the file is no campaign's or damaged, another process writes it, or a disk is full.
 
     Attributes
     ----------
@@ -247,9 +242,7 @@ class Results(Closing):
                 f" message FROM cases JOIN units ON unit = id {chosen} ORDER BY unit, seed",
                 verdicts,
             )
-            names = [of.name for of in fields(Row)]
-            for row in cursor:
-                yield Row(**dict(zip(names, row, strict=True)))
+            yield from map(Row._make, cursor)
 
     def units(self, suite: str | None = None, column: str | None = None) -> Iterator[Planned]:
         """Yield the units in the order of the plan, those of a suite and a column or all."""
@@ -261,15 +254,8 @@ class Results(Closing):
                 " ORDER BY id",
                 (suite, column),
             )
-            for number, record, state, seconds, ended, worker in cursor:
-                yield Planned(
-                    number=number,
-                    unit=Unit.from_record(record),
-                    state=state,
-                    seconds=seconds,
-                    ended=ended,
-                    worker=worker,
-                )
+            for number, record, *ended in cursor:
+                yield Planned(number, Unit.from_record(record), *ended)
 
     def cases(self, number: int) -> list[Case]:
         """Return how the cases of a unit ended, by its number."""
@@ -289,10 +275,7 @@ class Results(Closing):
     def find_case(self, name: str) -> tuple[int, Unit, int]:
         """Return the number of the unit that has a case, the unit, and the case's seed.
 
-        Raises
-        ------
-        InputError
-            If there is no such case.
+        Raises `InputError` if there is no such case.
         """
         for seed in {int(text) for text in re.findall(r"\d+", name)}:
             for number, record in self._rows(
@@ -313,16 +296,7 @@ class Results(Closing):
             "SELECT record, seconds, ended, worker, state FROM units WHERE state != 'waiting'"
             " ORDER BY ended"
         )
-        return [
-            Spent(
-                unit=Unit.from_record(record),
-                seconds=seconds,
-                ended=ended,
-                worker=worker,
-                state=state,
-            )
-            for record, seconds, ended, worker, state in rows
-        ]
+        return [Spent(Unit.from_record(record), *ended) for record, *ended in rows]
 
     def sessions(self) -> list[tuple[float, float | None, int, str | None]]:
         """Return (started, ended, workers, why it ended), in seconds since 1970."""
@@ -390,10 +364,7 @@ class Store(Results):
 
     def waiting(self) -> list[tuple[int, Unit]]:
         """Return the units that have not ended, by their numbers; lost ones as well."""
-        with self._told():
-            rows = self._connection.execute(
-                "SELECT id, record FROM units WHERE state != 'done' ORDER BY id"
-            ).fetchall()
+        rows = self._rows("SELECT id, record FROM units WHERE state != 'done' ORDER BY id")
         return [(number, Unit.from_record(record)) for number, record in rows]
 
     def failed_wait_again(self) -> int:

@@ -201,10 +201,7 @@ def oracle(reference: str) -> Oracle:
 def loaded_runtime(reference: str) -> str:
     """Return name and version of the package whose kernels the runtime of a reference has loaded.
 
-    Raises
-    ------
-    InputError
-        If it is not installed, or does not start.
+    Raises `InputError` if it is not installed, or does not start.
     """
     try:
         return oracle(reference).loaded

@@ -46,11 +46,8 @@ class Builds(WorkerPlugin):
     def setup(self, worker: Worker) -> None:
         """Unpack what is not there.
 
-        Raises
-        ------
-        InputError
-            If the worker has another version of Eightfold or of a runtime, whose results would not
-            be comparable.
+        Raises `InputError` if the worker has another version of Eightfold or of a runtime, whose
+        results would not be comparable.
         """
         if self.source != campaign_sources():
             raise InputError(
@@ -77,10 +74,7 @@ class Builds(WorkerPlugin):
 def build(units: Iterable[Unit], on_progress: OnProgress | None = None) -> Builds:
     """Build whatever the units simulate, and return it packed.
 
-    Raises
-    ------
-    InputError
-        If a simulator, or what it needs, is missing here.
+    Raises `InputError` if a simulator, or what it needs, is missing here.
     """
     chosen = {(u.suite, u.backend, u.config, u.settings, u.netlist, u.reference): u for u in units}
     found = Builds(campaign_sources())

@@ -30,18 +30,15 @@ _EXTRA = re.compile(r'(?: and )?extra == "([\w-]+)"$')
 def needs_extra(extra: str, what: str) -> Iterator[None]:
     """Within it, or in a function that it decorates, a package that the extra brings is needed.
 
+    Raises `InputError` if such a package is not installed. That any other module is missing is an
+    error of ours and stays a `ModuleNotFoundError`.
+
     Parameters
     ----------
     extra
         A name of ``project.optional-dependencies``.
     what
         What needs it, the first word of the message.
-
-    Raises
-    ------
-    InputError
-        If such a package is not installed. That any other module is missing is an error of ours
-        and stays a `ModuleNotFoundError`.
     """
     try:
         yield

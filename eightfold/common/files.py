@@ -55,10 +55,7 @@ def file_state(path: Path) -> tuple[int, int, int]:
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of an ``.npz`` file.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read: it is not there, is cut, or holds Python objects.
+    Raises `InputError` if it cannot be read: it is not there, is cut, or holds Python objects.
     """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -93,12 +90,8 @@ def write_files(contents: Mapping[Path, Content]) -> None:
 
     Each is written under another name beside its place, and they take their places when all are
     complete: what was there is not lost to a full disk or an interrupt. A device or a pipe is
-    written to as it is. Folders are made.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be written; a full disk or a wrong path is the user's to hear about.
+    written to as it is. Folders are made. Raises `InputError` if a file cannot be written; a full
+    disk or a wrong path is the user's to hear about.
     """
     written: dict[Path, Path] = {}
     path = Path()
@@ -145,6 +138,8 @@ def named_or_file(
 ) -> T:
     """Return what ``source`` names, or what a file of that name states.
 
+    Raises `InputError` if there is no such name or file, or the file is not valid.
+
     Parameters
     ----------
     option, noun
@@ -153,11 +148,6 @@ def named_or_file(
         A name of ``known``, or the path of a ``.toml`` file.
     make
         Makes it of the file's table; an InputError of it gets the file's path in front.
-
-    Raises
-    ------
-    InputError
-        If there is no such name or file, or the file is not valid.
     """
     if str(source) in known:
         return known[str(source)]

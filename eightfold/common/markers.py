@@ -14,10 +14,7 @@ def end(name: str) -> str:
 def replace_between(text: str, name: str, content: str) -> str:
     """Return ``text`` with ``content`` (whole lines) between the markers of ``name``.
 
-    Raises
-    ------
-    ValueError
-        If the markers are missing.
+    Raises `ValueError` if the markers are missing.
     """
     head, found, rest = text.partition(begin(name))
     _, found_end, tail = rest.partition(end(name))

@@ -24,10 +24,7 @@ def require_posix(what: str) -> None:
 def open_lock(path: Path) -> int:
     """Open a file for `lock`, which only its user can open; it is made, or it is no link.
 
-    Raises
-    ------
-    OSError
-        If it cannot be opened.
+    Raises `OSError` if it cannot be opened.
     """
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)  # Windows has no such flag
     return os.open(path, flags, 0o600)
@@ -36,15 +33,12 @@ def open_lock(path: Path) -> int:
 def lock(file: IO | int, *, wait: bool) -> None:
     """Lock an open file until it is closed, or its process ends.
 
+    Raises `BlockingIOError` if another process has it, and ``wait`` is not set.
+
     Parameters
     ----------
     wait
         Whether to wait while another process has the lock.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process has it, and ``wait`` is not set.
     """
     try:
         import fcntl

@@ -193,6 +193,8 @@ def assess(
 ) -> Assessment:
     """Return what becomes of a file at some configurations, of which there is one at least.
 
+    Raises `InputError` if there is no such file, or it is damaged.
+
     Parameters
     ----------
     source
@@ -203,11 +205,6 @@ def assess(
         Whose kernels to equal where LiteRT and TFLite Micro differ.
     on_progress
         Called with the configuration that is compiled for.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is damaged.
     """
     model = "model" if isinstance(source, bytes) else str(source)
     try:

@@ -26,14 +26,8 @@ def board_runs(
     """Run a network once for each input, as `eightfold.run.simulate.simulate_network` does.
 
     The host keeps the state of a network, and writes all inputs before each run: the memory of a
-    board holds one stream at a time. Cycles of operators are not known.
-
-    Raises
-    ------
-    InputError
-        As `open_board` and `Loaded`.
-    HardwareError
-        As `Loaded.run`.
+    board holds one stream at a time. Cycles of operators are not known. Raises `InputError` as
+    `open_board` and `Loaded`. Raises `HardwareError` as `Loaded.run`.
     """
     runs: list[NetworkRun] = []
     with open_board(port, baud, patience) as board:

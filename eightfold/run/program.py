@@ -36,17 +36,15 @@ def run_program(
 ) -> ProgramRun:
     """Run a file of `eightfold.compiler.tpu_mlir.program`.
 
+    Raises `InputError` if the file or the inputs are bad, a tool is missing, or the network does
+    not fit.
+
     Parameters
     ----------
     inputs
         Real values by name, as the source has them; None draws codes with ``seed``.
     backend
         ``golden``, ``verilator`` or ``icarus``.
-
-    Raises
-    ------
-    InputError
-        If the file or the inputs are bad, a tool is missing, or the network does not fit.
     """
     program = Program.load(path)
     rng = np.random.default_rng(seed)

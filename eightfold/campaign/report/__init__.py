@@ -16,8 +16,7 @@ from eightfold.campaign.folder import Folder
 from eightfold.campaign.report.as_json import write_json
 from eightfold.campaign.report.junit import write_junit
 from eightfold.campaign.report.page import campaign_page
-from eightfold.campaign.report.verdict import Standing, standing
-from eightfold.campaign.store import Results
+from eightfold.campaign.report.verdict import Source, standing
 from eightfold.common.files import Content, write_files
 
 
@@ -26,31 +25,25 @@ def write_report(
 ) -> None:
     """Write a report in the forms whose files are named: all of them, or none.
 
-    Raises
-    ------
-    InputError
-        If there is no campaign, a file cannot be written, or what a page needs is not installed.
+    Raises `InputError` if there is no campaign, a file cannot be written, or what a page needs is
+    not installed.
     """
-    facts = folder.facts()
-    with _read(folder) as (results, stands):
+    with _read(folder) as source:
         contents: dict[Path, Content] = {}
         if html is not None:
-            contents[html] = campaign_page(folder, results, stands, facts)
+            contents[html] = campaign_page(source)
         if junit is not None:
-            contents[junit] = partial(
-                write_junit, folder=folder, results=results, standing=stands, facts=facts
-            )
+            contents[junit] = partial(write_junit, source=source)
         if json is not None:
-            contents[json] = partial(
-                write_json, folder=folder, results=results, standing=stands, facts=facts
-            )
+            contents[json] = partial(write_json, source=source)
         write_files(contents)
 
 
 def summary(folder: Folder) -> str:
     """Return the verdict in one line, as ``failed: ...``."""
-    with _read(folder) as (_, stands):
-        return f"{stands.verdict.state}: {stands.verdict.sentence}"
+    with _read(folder) as source:
+        verdict = source.standing.verdict
+        return f"{verdict.state}: {verdict.sentence}"
 
 
 def holds(folder: Folder) -> bool:
@@ -59,12 +52,13 @@ def holds(folder: Folder) -> bool:
     That is: every case has run, none failed, ended by an error or was lost, some were compared, and
     functional coverage holds its floor where it was asked for.
     """
-    with _read(folder) as (_, stands):
-        return stands.holds
+    with _read(folder) as source:
+        return source.standing.holds
 
 
 @contextmanager
-def _read(folder: Folder) -> Iterator[tuple[Results, Standing]]:
-    """Open a campaign's database as it is now."""
+def _read(folder: Folder) -> Iterator[Source]:
+    """Open a campaign as it is now."""
+    facts = folder.facts()
     with folder.store() as results, results.snapshot():
-        yield results, standing(results)
+        yield Source(folder, results, standing(results), facts)

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import IO, Annotated, Any, TypedDict
 
 from eightfold.campaign.coverage import Report
-from eightfold.campaign.folder import Folder, asked_commands, repeat_command
+from eightfold.campaign.folder import asked_commands, repeat_command
 from eightfold.campaign.records import GOOD
 from eightfold.campaign.report.facts import WORST_FIRST
-from eightfold.campaign.report.verdict import Standing
+from eightfold.campaign.report.verdict import Source
 from eightfold.campaign.store import Planned, Results
 from eightfold.campaign.suite import suites
 
@@ -207,17 +207,9 @@ SCHEMA_VERSION = 1
 """Counts up when a field goes or changes its meaning, not when one comes."""
 
 
-def write_json(
-    file: IO[bytes],
-    folder: Folder,
-    results: Results,
-    standing: Standing,
-    facts: Mapping[str, Any],
-) -> None:
-    """Write a campaign to an open file, unit by unit: memory does not grow with its cases.
-
-    ``facts``: of `Folder.facts`.
-    """
+def write_json(file: IO[bytes], source: Source) -> None:
+    """Write a campaign to an open file, unit by unit: memory does not grow with its cases."""
+    folder, results, standing, facts = source
     verdict = standing.verdict
     head = {
         "schema_version": SCHEMA_VERSION,
@@ -260,43 +252,20 @@ def _write_list(file: IO[bytes], name: str, values: Iterable[Mapping[str, Any]])
     file.write(b"\n]")
 
 
-def _unit(planned: Planned) -> UnitJson:
-    unit = planned.unit
-    return {
-        "unit": planned.number,
-        "suite": unit.suite,
-        "operator": unit.operator,
-        "backend": unit.backend,
-        "config": unit.config,
-        "netlist": unit.netlist,
-        "first": unit.first,
-        "count": unit.count,
-        "state": planned.state,
-        "seconds": planned.seconds,
-        "ended": planned.ended,
-        "worker": planned.worker,
-    }
+def _unit(planned: Planned) -> dict[str, Any]:
+    known = vars(planned.unit) | planned._asdict() | {"unit": planned.number}
+    return {field: known[field] for field in UnitJson.__annotations__}
 
 
-def _cases(results: Results, folder: Path) -> Iterator[CaseJson]:
+def _cases(results: Results, folder: Path) -> Iterator[dict[str, Any]]:
     for planned in results.units():
         unit = planned.unit
         for case in results.cases(planned.number):
             name = unit.case_name(case.seed)
-            good = case.verdict in GOOD
-            yield {
-                "name": name,
-                "suite": unit.suite,
-                "operator": case.operator,
-                "seed": case.seed,
-                "backend": unit.backend,
-                "config": unit.config,
-                "netlist": unit.netlist,
-                "verdict": case.verdict,
-                "message": case.message,
-                "unit": planned.number,
-                "repeat": None if good else repeat_command(folder, name, unit),
-            }
+            repeat = None if case.verdict in GOOD else repeat_command(folder, name, unit)
+            known = vars(unit) | vars(case)
+            known |= {"name": name, "unit": planned.number, "repeat": repeat}
+            yield {field: known[field] for field in CaseJson.__annotations__}
 
 
 def _coverage(report: Report | None) -> CoverageJson | None:

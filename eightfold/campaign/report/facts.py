@@ -7,8 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, zip_longest
-from typing import TYPE_CHECKING
+from itertools import accumulate, islice, zip_longest
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ Place = tuple[str, str, str]
 """Suite, operator and column."""
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Cell:
     """The cases of an operator in a column.
 
@@ -77,7 +77,7 @@ class Cell:
         return next((v for v in WORST_FIRST if self.counts[v]), "waiting")
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Kind:
     """Cases of an operator that did not pass, and whose messages differ in numbers alone."""
 
@@ -96,7 +96,7 @@ def cells(results: Results) -> dict[Place, Cell]:
     for planned in results.units():
         unit = planned.unit
         place = (unit.suite, unit.operator, unit.column)
-        cell = units.setdefault(place, _cell(place))
+        cell = units.setdefault(place, Cell(*place))
         ranges = {"done": cell.run, "lost": cell.lost, "waiting": cell.waiting}
         _append(ranges[planned.state], unit.seeds)
         cell.units += planned.state == "done"
@@ -105,8 +105,8 @@ def cells(results: Results) -> dict[Place, Cell]:
     for (suite, operator, column, verdict), count in results.counts().items():
         place = (suite, operator, column)
         if place not in found:  # its units name no operator, so that their seeds are those of all
-            whole = units.get((suite, "", column), _cell(place))
-            found[place] = Cell(suite=suite, operator=operator, column=column, run=whole.run)
+            whole = units.get((suite, "", column), Cell(*place))
+            found[place] = Cell(*place, run=whole.run)
         found[place].counts[verdict] += count
     return {place: cell for place, cell in found.items() if cell.counts}
 
@@ -122,10 +122,7 @@ def kinds(results: Results, *verdicts: str) -> list[Kind]:
         key = (row.verdict, row.suite, row.operator, text)
         if key not in found and len(found) >= _KINDS_TOLD_APART:
             key = (row.verdict, row.suite, row.operator)
-        kind = found.setdefault(
-            key,
-            Kind(verdict=row.verdict, suite=row.suite, operator=row.operator, message=row.message),
-        )
+        kind = found.setdefault(key, Kind(row.verdict, row.suite, row.operator, row.message))
         kind.count += 1
         kind.columns[row.column] = None
         if len(kind.first) < SHOWN_IN_FULL:
@@ -164,11 +161,6 @@ def listed(ranges: Iterable[range]) -> str:
     return ", ".join(texts[:SEEDS_LISTED]) + (f" and {more:,} more ranges" if more > 0 else "")
 
 
-def _cell(place: Place) -> Cell:
-    suite, operator, column = place
-    return Cell(suite=suite, operator=operator, column=column)
-
-
 def _append(ranges: list[range], seeds: range) -> None:
     if ranges and ranges[-1].stop == seeds.start:
         ranges[-1] = range(ranges[-1].start, seeds.stop)
@@ -183,8 +175,7 @@ _BARS = 60
 _LONG = 600.0  # seconds from which on minutes are shown
 
 
-@dataclass(frozen=True, kw_only=True)
-class Interval:
+class Interval(NamedTuple):
     """A time during which units ran.
 
     ``start`` and ``end`` are seconds since 1970, ``worked`` is its start on a clock that stands
@@ -210,12 +201,8 @@ def intervals(results: Results) -> list[Interval]:
             joined[-1][1] = max(joined[-1][1], end)
         else:
             joined.append([start, end])
-    found = []
-    before = 0.0
-    for start, end in joined:
-        found.append(Interval(start=start, end=end, worked=before))
-        before += end - start
-    return found
+    before = accumulate((end - start for start, end in joined), initial=0.0)
+    return [Interval(start, end, at) for (start, end), at in zip(joined, before, strict=False)]
 
 
 def working_time(moment: float, ran: Sequence[Interval]) -> float:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ _LINE = 400
 _VALUES = 3  # scales or zero points per channel that are written out
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class OperatorFacts:
     """An operator of the model, and its options as the schema names them."""
 
@@ -32,7 +32,7 @@ class OperatorFacts:
     options: dict[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class TensorFacts:
     """A tensor of the operators that are shown."""
 
@@ -46,8 +46,7 @@ class TensorFacts:
     differs: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class Difference:
+class Difference(NamedTuple):
     """How a tensor differs from what was expected.
 
     ``where`` is the index of the first element that does, in the order of memory; None where the
@@ -123,23 +122,13 @@ def differences(
         one = expected[tensor]
         other = got[tensor]
         if (one.shape, one.dtype) != (other.shape, other.dtype):
-            found.append(
-                Difference(tensor=tensor, where=None, expected=_kind(one), got=_kind(other))
-            )
+            found.append(Difference(tensor, None, _kind(one), _kind(other)))
             continue
         unequal = differ(one, other)
         if unequal.any():
-            where = np.unravel_index(int(np.argmax(unequal)), unequal.shape)
-            found.append(
-                Difference(
-                    tensor=tensor,
-                    where=tuple(map(int, where)),
-                    expected=str(one[where]),
-                    got=str(other[where]),
-                    elements=int(unequal.sum()),
-                    of=unequal.size,
-                )
-            )
+            place = np.unravel_index(int(np.argmax(unequal)), unequal.shape)
+            where, values = tuple(map(int, place)), (str(one[place]), str(other[place]))
+            found.append(Difference(tensor, where, *values, int(unequal.sum()), unequal.size))
     return found
 
 
@@ -164,9 +153,7 @@ def _add_model(found: Failure, graph: Graph) -> None:
     # A network's first operator that differs is where its fault is: those behind it inherit it.
     wrong = [o for o in graph.operators if different & set(o.outputs)][:1]
     shown = wrong or list(graph.operators[:OPERATORS_SHOWN])
-    found.operators = [
-        OperatorFacts(index=o.index, name=o.name, options=_options(o.options)) for o in shown
-    ]
+    found.operators = [OperatorFacts(o.index, o.name, _options(o.options)) for o in shown]
     found.operator_count = len(graph.operators)
     roles = dict(_roles(shown))
     found.tensor_count = len(roles)
@@ -194,17 +181,8 @@ def _options(options: Mapping[str, Any]) -> dict[str, str]:
 def _tensor(tensor: Tensor, role: str, differs: bool) -> TensorFacts:
     if tensor.data is not None:
         role += ", constant"
-    scale, zero_point = _quantization(tensor.quantization)
-    return TensorFacts(
-        index=tensor.index,
-        name=tensor.name,
-        role=role,
-        dtype=tensor.dtype.name,
-        shape=_shape(tensor.shape),
-        scale=scale,
-        zero_point=zero_point,
-        differs=differs,
-    )
+    kind = tensor.dtype.name, _shape(tensor.shape), *_quantization(tensor.quantization)
+    return TensorFacts(tensor.index, tensor.name, role, *kind, differs)
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -8,11 +8,11 @@ entries of the suite ``campaign``, so that what is not a pass is not shown as on
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import IO, Any
+from typing import IO
 
-from eightfold.campaign.folder import Folder, asked_commands, commits, repeat_command
+from eightfold.campaign.folder import asked_commands, commits, repeat_command
 from eightfold.campaign.records import Case, Unit
-from eightfold.campaign.report.verdict import Standing
+from eightfold.campaign.report.verdict import Source, Standing
 from eightfold.campaign.store import Results
 from eightfold.run.report.junit import JUnitXml
 
@@ -26,43 +26,22 @@ ELEMENTS = {
 """What an entry holds, by the verdict of its case, or because its unit waits."""
 
 
-def write_junit(
-    file: IO[bytes],
-    folder: Folder,
-    results: Results,
-    standing: Standing,
-    facts: Mapping[str, Any],
-) -> None:
-    """Write the cases to an open file, unit by unit: memory does not grow with their number.
-
-    ``facts``: of `Folder.facts`.
-    """
-    _Writer(file, folder, results, standing, facts).write()
+def write_junit(file: IO[bytes], source: Source) -> None:
+    """Write the cases to an open file, unit by unit: memory does not grow with their number."""
+    _Writer(file, source).write()
 
 
 class _Writer:
-    def __init__(
-        self,
-        file: IO[bytes],
-        folder: Folder,
-        results: Results,
-        standing: Standing,
-        facts: Mapping[str, Any],
-    ) -> None:
+    def __init__(self, file: IO[bytes], source: Source) -> None:
         self._xml = JUnitXml(file)
-        self._folder = folder
-        self._results = results
-        self._standing = standing
-        self._facts = facts
-        self._started = _moment(min((s[0] for s in results.sessions()), default=0.0))
+        self._folder, self._results, self._standing, self._facts = source
+        self._started = _moment(min((s[0] for s in self._results.sessions()), default=0.0))
 
     def write(self) -> None:
         suites = _suites(self._results)
         shortcomings = _shortcomings(self._standing)
-        totals = _totals(sum(suites.values(), Counter()))
-        totals["tests"] += len(shortcomings)
-        totals["failures"] += sum(kind == "failure" for kind, _ in shortcomings.values())
-        totals["errors"] += sum(kind == "error" for kind, _ in shortcomings.values())
+        entries = sum(map(_elements, suites.values()), Counter())
+        totals = _totals(entries + Counter(kind for kind, _ in shortcomings.values()))
         seconds = sum(spent.seconds for spent in self._results.spent())
         with (
             self._xml.document(),
@@ -78,7 +57,11 @@ class _Writer:
         seconds = sum(planned.seconds or 0.0 for planned in self._results.units(suite, column))
         name = f"{suite} {column}"
         with self._xml.element(
-            "testsuite", name=name, time=seconds, timestamp=self._started, **_totals(counts)
+            "testsuite",
+            name=name,
+            time=seconds,
+            timestamp=self._started,
+            **_totals(_elements(counts)),
         ):
             self._xml.text("\n")
             self._properties()
@@ -117,16 +100,9 @@ class _Writer:
         )
 
     def _campaign(self, shortcomings: Mapping[str, tuple[str, str]]) -> None:
-        kinds = [kind for kind, _ in shortcomings.values()]
+        totals = _totals(Counter(kind for kind, _ in shortcomings.values()))
         with self._xml.element(
-            "testsuite",
-            name="campaign",
-            tests=len(kinds),
-            failures=kinds.count("failure"),
-            errors=kinds.count("error"),
-            skipped=0,
-            time=0.0,
-            timestamp=self._started,
+            "testsuite", name="campaign", **totals, time=0.0, timestamp=self._started
         ):
             for name, (kind, message) in shortcomings.items():
                 with (
@@ -160,15 +136,20 @@ def _suites(results: Results) -> dict[tuple[str, str], Counter[str]]:
     return found
 
 
-def _totals(counts: Mapping[str, int]) -> dict[str, int]:
-    held = {"failure": 0, "error": 0, "skipped": 0}
-    for verdict, element in ELEMENTS.items():
-        held[element] += counts.get(verdict, 0)
+def _elements(counts: Mapping[str, int]) -> Counter[str]:
+    """Return how many entries hold which of `ELEMENTS`, or nothing."""
+    found: Counter[str] = Counter()
+    for verdict, count in counts.items():
+        found[ELEMENTS.get(verdict, "")] += count
+    return found
+
+
+def _totals(elements: Counter[str]) -> dict[str, int]:
     return {
-        "tests": sum(counts.values()),
-        "failures": held["failure"],
-        "errors": held["error"],
-        "skipped": held["skipped"],
+        "tests": elements.total(),
+        "failures": elements["failure"],
+        "errors": elements["error"],
+        "skipped": elements["skipped"],
     }
 
 

@@ -1,9 +1,8 @@
 """The page of a campaign: what its template shows, from the facts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from eightfold.campaign.coverage import AT_LEAST, Report
 from eightfold.campaign.folder import Folder, asked_commands, commits, repeat_command, seeds
@@ -26,7 +25,7 @@ from eightfold.campaign.report.facts import (
     worked,
 )
 from eightfold.campaign.report.failures import Failure, read_failure
-from eightfold.campaign.report.verdict import Standing
+from eightfold.campaign.report.verdict import Source, Standing
 from eightfold.campaign.store import Results, Row
 from eightfold.campaign.suite import suites
 from eightfold.run.report.charts import SERIES
@@ -59,8 +58,7 @@ STATES = {
 """Whose colour a verdict has: see `eightfold.run.report.page.Verdict`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shown:
+class Shown(NamedTuple):
     """A case that the page shows in full."""
 
     id: str
@@ -70,8 +68,7 @@ class Shown:
     failure: Failure
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
+class Line(NamedTuple):
     """An operator of a suite, with a cell for each column of the campaign, or None."""
 
     operator: str
@@ -83,8 +80,7 @@ class Line:
         return sum(cell.seconds for cell in self.cells if cell)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Covered:
+class Covered(NamedTuple):
     """Functional coverage of an operator.
 
     ``holes`` and ``points`` have names of bins by point; those of ``points`` with how many models
@@ -100,16 +96,12 @@ class Covered:
     points: Mapping[str, Sequence[tuple[str, str]]]
 
 
-def campaign_page(
-    folder: Folder, results: Results, standing: Standing, facts: Mapping[str, Any]
-) -> str:
-    """Return the page; ``facts`` are those of `Folder.facts`.
+def campaign_page(source: Source) -> str:
+    """Return the page.
 
-    Raises
-    ------
-    InputError
-        If jinja2 or matplotlib is not installed.
+    Raises `InputError` if jinja2 or matplotlib is not installed.
     """
+    folder, results, standing, facts = source
     grid = cells(results)
     add_bad(grid, results)
     bad = kinds(results, "failed", "error")
@@ -178,34 +170,21 @@ def _shown(folder: Folder, results: Results, found: Sequence[Kind]) -> list[Show
     for row in shown_in_full(found):
         unit = results.unit(row.unit)
         name = unit.case_name(row.seed)
-        shown.append(
-            Shown(
-                id=case_id(unit, row),
-                row=row,
-                name=name,
-                command=repeat_command(folder.path, name, unit),
-                failure=read_failure(folder.failures / name, row.message),
-            )
-        )
+        command = repeat_command(folder.path, name, unit)
+        failure = read_failure(folder.failures / name, row.message)
+        shown.append(Shown(case_id(unit, row), row, name, command, failure))
     return shown
 
 
 def _suites(grid: Mapping[Place, Cell]) -> dict[str, tuple[list[str], list[Line]]]:
     """Return for each suite its columns and its operators."""
     found = {}
-    for suite in dict.fromkeys(cell.suite for cell in grid.values()):
+    for suite in dict.fromkeys(suite for suite, _, _ in grid):
         places = [place for place in grid if place[0] == suite]
         columns = sorted({column for _, _, column in places})
-        found[suite] = (
-            columns,
-            [
-                Line(
-                    operator=operator,
-                    cells=[grid.get((suite, operator, column)) for column in columns],
-                )
-                for operator in sorted({operator for _, operator, _ in places})
-            ],
-        )
+        operators = sorted({operator for _, operator, _ in places})
+        lines = [Line(o, [grid.get((suite, o, column)) for column in columns]) for o in operators]
+        found[suite] = columns, lines
     return found
 
 

@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from eightfold.campaign.coverage import Report
+from eightfold.campaign.folder import Folder
 from eightfold.campaign.store import Results
 from eightfold.campaign.suite import Section, suites
 from eightfold.run.report.page import Verdict
@@ -107,6 +109,15 @@ class Standing:
         if wrong := len(self.coverage.contradicted) + len(self.coverage.unknown):
             found.append(f"{_many(wrong, 'exclusion')} from functional coverage are wrong")
         return found or [f"all {_many(asked, 'bin')} of functional coverage are hit"]
+
+
+class Source(NamedTuple):
+    """What a report is made of; ``facts`` are those of `Folder.facts`."""
+
+    folder: Folder
+    results: Results
+    standing: Standing
+    facts: Mapping[str, Any]
 
 
 def standing(results: Results) -> Standing:

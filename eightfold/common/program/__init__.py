@@ -191,12 +191,8 @@ class _Output(io.FileIO):
     def write(self, data: "ReadableBuffer", /) -> int | None:
         """Write some of the bytes; return how many.
 
-        Raises
-        ------
-        SystemExit
-            If a pipe's reader has gone, with the status of a program that SIGPIPE ended.
-        InputError
-            If the output cannot be written.
+        Raises `SystemExit` if a pipe's reader has gone, with the status of a program that SIGPIPE
+        ended. Raises `InputError` if the output cannot be written.
         """
         try:
             return super().write(data)

@@ -55,9 +55,9 @@ class OracleAborted(OracleError):  # noqa: N818 (says what happened)
 class Oracle(Closing):
     """A runtime's kernels in a persistent child process.
 
-    Use it as a context manager, or call `close`. The child starts with the first run (about a
-    third of a second); a run of a small model then costs about a millisecond. Not for use by
-    several threads at once.
+    Use it as a context manager, or call `close`. The child starts with the first run (about a third
+    of a second); a run of a small model then costs about a millisecond. Not for use by several
+    threads at once. Raises `InputError` if the runtime is not installed.
 
     Parameters
     ----------
@@ -68,11 +68,6 @@ class Oracle(Closing):
     memory
         Bytes of data that the child may have; an allocation beyond them fails, and the runtime
         refuses the model or ends.
-
-    Raises
-    ------
-    InputError
-        If the runtime is not installed.
     """
 
     @needs_extra("compare", "compare")
@@ -91,10 +86,7 @@ class Oracle(Closing):
     def loaded(self) -> str:
         """Name and version of the package whose kernels the child has loaded.
 
-        Raises
-        ------
-        OracleAborted
-            If the child does not start.
+        Raises `OracleAborted` if the child does not start.
         """
         if not self._loaded:
             try:
@@ -110,6 +102,9 @@ class Oracle(Closing):
 
         Running the same bytes again reuses the interpreter, so several input batches of one model
         cost one preparation. A model that keeps state begins with its initial one all the same.
+        Raises `OracleRejected` if the interpreter refuses the model or the inputs. Raises
+        `OracleAborted` if the child dies or exceeds the timeout, or if the run before has ended so
+        and this is to be the next frame. The next run starts a new child.
 
         Parameters
         ----------
@@ -125,14 +120,6 @@ class Oracle(Closing):
         dict
             Every tensor that can be read after the run: inputs, intermediate tensors, outputs and
             constants. Tensors that no operator uses may be missing.
-
-        Raises
-        ------
-        OracleRejected
-            If the interpreter refuses the model or the inputs.
-        OracleAborted
-            If the child dies or exceeds the timeout, or if the run before has ended so and this is
-            to be the next frame. The next run starts a new child.
         """
         try:
             channel = self._started()
@@ -291,12 +278,8 @@ def litert_tensors(
     """Return LiteRT's tensors of a whole model, by index; ``next_frame`` as `Oracle.run` has it.
 
     Where an operator `deviates`, all that follows it would be wrong too: then each operator runs
-    alone, on the tensors ``got`` that the model is known to have.
-
-    Raises
-    ------
-    eightfold.run.reference.oracle.OracleError
-        If LiteRT refuses the model or ends.
+    alone, on the tensors ``got`` that the model is known to have. Raises
+    `eightfold.run.reference.oracle.OracleError` if LiteRT refuses the model or ends.
     """
     if not deviates(graph):
         return with_state(graph, oracle.run(model, inputs, next_frame=next_frame))
@@ -316,7 +299,8 @@ def litert_outputs(
 
     SUM runs on uint8 tensors: codes and zero points plus 128, and its output minus 128. A model of
     ELU alone runs with LiteRT's optimized kernel. What variables hold is not asked for: it is the
-    operand.
+    operand. Raises `eightfold.run.reference.oracle.OracleError` if LiteRT refuses the operator or
+    ends.
 
     Parameters
     ----------
@@ -326,11 +310,6 @@ def litert_outputs(
         The model and one of its operators.
     values
         The tensors that are no constants, by index: what the operator is to work on.
-
-    Raises
-    ------
-    eightfold.run.reference.oracle.OracleError
-        If LiteRT refuses the operator or ends.
     """
     if operator.name in ("READ_VARIABLE", "ASSIGN_VARIABLE"):
         return [values[operator.inputs[0]]]

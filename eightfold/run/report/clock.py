@@ -37,12 +37,7 @@ MEASURED = {
 def clock_of(config: AcceleratorConfig, mhz: float | None = None) -> Clock | None:
     """Return the clock for figures of time: ``mhz`` if given, else the one that was measured.
 
-    None if neither is there.
-
-    Raises
-    ------
-    InputError
-        If ``mhz`` is not a number above 0.
+    None if neither is there. Raises `InputError` if ``mhz`` is not a number above 0.
     """
     if mhz is not None:
         if not 0 < mhz < math.inf:

@@ -51,6 +51,9 @@ def require_page() -> None:
 def render(template: str, **facts: Any) -> str:
     """Return a page.
 
+    Raises `InputError` if jinja2 is not installed. Raises `jinja2.UndefinedError` if the template
+    uses a fact that is not given.
+
     Parameters
     ----------
     template
@@ -58,13 +61,6 @@ def render(template: str, **facts: Any) -> str:
     facts
         What it shows, by the names that it uses; text is escaped. SVG of
         `eightfold.run.report.charts` goes through the filter ``safe``.
-
-    Raises
-    ------
-    InputError
-        If jinja2 is not installed.
-    jinja2.UndefinedError
-        If the template uses a fact that is not given.
     """
     return _environment().get_template(template).render(**facts)
 

@@ -62,10 +62,7 @@ class CounterRow:
 def run_page(result: RunResult) -> str:
     """Return the page of a run that has a `eightfold.run.report.result.Record`.
 
-    Raises
-    ------
-    InputError
-        If a package of the extra ``report`` is not installed.
+    Raises `InputError` if a package of the extra ``report`` is not installed.
     """
     record = result.record
     assert record is not None, "Session.run(..., record=True) keeps what the page shows"
