@@ -16,7 +16,7 @@ import shlex
 import shutil
 import stat
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,6 +33,7 @@ from eightfold.campaign.suite import adapter_of, suites
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT, file_state, npz_bytes, write_file
 from eightfold.common.posix import lock, open_lock
+from eightfold.common.program import option_words
 
 
 @dataclass(frozen=True)
@@ -322,13 +323,12 @@ def _campaign_words(asked: Mapping[str, Any]) -> list[str]:
         counts = options.pop("cases")
         several = [f"{suite}={count}" for suite, count in counts.items()]
         same = set(counts.values())
-        words += _option("--cases", several if len(same) > 1 else list(same))
+        words += option_words({"cases": several if len(same) > 1 else list(same)})
     elif "suites" in asked:
         options["suite"] = options.pop("suites")
     names = [name for name in _FIRST if name in options]
-    for name in (*names, *sorted(set(options) - set(names))):
-        words += _option(f"--{name.replace('_', '-')}", options[name])
-    return words
+    ordered = (*names, *sorted(set(options) - set(names)))
+    return words + option_words({name: options[name] for name in ordered})
 
 
 def seeds(asked: Mapping[str, Any]) -> list[int]:
@@ -336,12 +336,3 @@ def seeds(asked: Mapping[str, Any]) -> list[int]:
     if "merged" in asked:
         return sorted({seed for each in asked["merged"] for seed in seeds(each)})
     return [asked["seed"]] if "seed" in asked else []
-
-
-def _option(name: str, value: Any) -> Iterator[str]:
-    several = isinstance(value, Sequence) and not isinstance(value, str)
-    for each in value if several else [value]:
-        if each is True:
-            yield name
-        elif each is not None and each is not False and each != "":
-            yield from (name, str(each))

@@ -347,12 +347,8 @@ class Store(Results):
     def begin_session(self, workers: int) -> int:
         """Note that units begin to run; return the session's number."""
         with self._told(), self._connection:
-            return int(
-                self._connection.execute(
-                    "INSERT INTO sessions (started, workers) VALUES (?, ?)", (self._now(), workers)
-                ).lastrowid
-                or 0
-            )
+            row = "INSERT INTO sessions (started, workers) VALUES (?, ?)"
+            return self._connection.execute(row, (self._now(), workers)).lastrowid or 0
 
     def end_session(self, number: int, why: str) -> None:
         """Note that no more units run, and why."""
@@ -381,25 +377,21 @@ class Store(Results):
     def keep(self, number: int, outcome: Outcome, worker: str, state: str = "done") -> None:
         """Keep what a unit gave, all or nothing; what it gave before, if it was lost, goes."""
         hits = [[*place, count] for place, count in sorted(outcome.hits.items())]
+        cases = [(case.operator, case.seed, case.verdict, case.message) for case in outcome.cases]
+        given = outcome.digest, json.dumps(hits) if hits else None, outcome.answers_digest
+        self._end(number, cases, (state, outcome.seconds, self._now(), worker, *given))
+
+    def _end(self, number: int, cases: Iterable[tuple], ended: tuple) -> None:
+        """Write the cases of a unit, and its columns from ``state`` on."""
         with self._told(), self._connection:
             self._connection.execute("DELETE FROM cases WHERE unit = ?", (number,))
             self._connection.executemany(
-                "INSERT INTO cases VALUES (?, ?, ?, ?, ?)",
-                (_case_row(number, case) for case in outcome.cases),
+                "INSERT INTO cases VALUES (?, ?, ?, ?, ?)", ((number, *case) for case in cases)
             )
             self._connection.execute(
                 "UPDATE units SET state = ?, seconds = ?, ended = ?, worker = ?, digest = ?,"
                 " hits = ?, answers = ? WHERE id = ?",
-                (
-                    state,
-                    outcome.seconds,
-                    self._now(),
-                    worker,
-                    outcome.digest,
-                    json.dumps(hits) if hits else None,
-                    outcome.answers_digest,
-                    number,
-                ),
+                (*ended, number),
             )
 
     def take_from(self, other: "Store") -> list[str]:
@@ -416,38 +408,21 @@ class Store(Results):
             Unit.from_record(r) for (r,) in other._rows("SELECT record FROM units ORDER BY id")
         )
         numbers = dict(self._rows("SELECT record, id FROM units"))
-        for number, record, state, *ended, digest, hits, answers in other._rows(
-            "SELECT id, record, state, seconds, ended, worker, digest, hits, answers FROM units"
-            " WHERE state != 'waiting'"
+        for number, record, digest, *ended in other._rows(
+            "SELECT id, record, digest, state, seconds, ended, worker, digest, hits, answers"
+            " FROM units WHERE state != 'waiting'"
         ):
             if record in mine:
-                if state == "done" and mine[record] != digest:
+                if ended[0] == "done" and mine[record] != digest:
                     different.append(Unit.from_record(record).name)
                 continue
-            with self._told(), self._connection:
-                self._connection.execute("DELETE FROM cases WHERE unit = ?", (numbers[record],))
-                self._connection.executemany(
-                    "INSERT INTO cases VALUES (?, ?, ?, ?, ?)",
-                    (
-                        (numbers[record], *case)
-                        for case in other._rows(
-                            "SELECT operator, seed, verdict, message FROM cases WHERE unit = ?",
-                            number,
-                        )
-                    ),
-                )
-                self._connection.execute(
-                    "UPDATE units SET state = ?, seconds = ?, ended = ?, worker = ?, digest = ?,"
-                    " hits = ?, answers = ? WHERE id = ?",
-                    (state, *ended, digest, hits, answers, numbers[record]),
-                )
+            cases = other._rows(
+                "SELECT operator, seed, verdict, message FROM cases WHERE unit = ?", number
+            )
+            self._end(numbers[record], cases, tuple(ended))
         with self._told(), self._connection:
             self._connection.executemany(
                 "INSERT INTO sessions VALUES (?, ?, ?, ?)",
                 other._rows("SELECT started, ended, workers, why FROM sessions"),
             )
         return different
-
-
-def _case_row(number: int, case: Case) -> tuple[int, str, int, str, str]:
-    return number, case.operator, case.seed, case.verdict, case.message

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from eightfold.operators import OPERATORS, SPEC_ROWS, spec_row
 from eightfold.target.config import AcceleratorConfig
@@ -18,18 +18,9 @@ FILE = Path(__file__).with_name("operators.json")
 class Figure:
     """What a model of one operator asked for, and the cycles it took.
 
-    Attributes
-    ----------
-    elements
-        What the throughput counts.
-    units
-        What the cycles grow with besides, such as rows; None if with nothing.
-    macs
-        Multiply-accumulates.
-    cycles
-        Operands and result in the scratchpad.
-    from_memory
-        Operands and result in memory: from doorbell to done.
+    ``elements`` are what the throughput counts, ``units`` what the cycles grow with besides, such
+    as rows; None if with nothing. ``cycles``: operands and result in the scratchpad;
+    ``from_memory``: both in memory, from doorbell to done.
     """
 
     elements: int
@@ -43,25 +34,15 @@ Figures = Mapping[str, Mapping[str, Sequence[Figure]]]
 """By operator and series; in each from the smallest model to the largest."""
 
 
-@dataclass(frozen=True)
-class OperatorRecord:
+class OperatorRecord(NamedTuple):
     """What `FILE` says of an operator.
 
-    Attributes
-    ----------
-    engines, constants, types, refused, limit
-        As a `Description` has them.
-    counted
-        What the elements of each series are: inputs, outputs or weights.
-    figures
-        The models of each series.
+    ``facts`` are engines, constants, types, refused and limit, as a `Description` has them. Of each
+    series ``counted`` says what its elements are, inputs, outputs or weights; ``figures`` has its
+    models.
     """
 
-    engines: tuple[str, ...]
-    constants: tuple[str, ...]
-    types: tuple[str, ...]
-    refused: tuple[str, ...]
-    limit: str
+    facts: dict[str, Any]
     counted: dict[str, str]
     figures: dict[str, list[Figure]]
 
@@ -71,16 +52,12 @@ def records() -> dict[str, OperatorRecord]:
     """Return what `FILE` says, by the operator's name."""
     content = json.loads(FILE.read_text(encoding="utf-8"))
     every = {}
-    for name, fields in content.items():
-        series = fields.pop("series")
-        limit = fields.pop("limit")
+    for name, facts in content.items():
+        series = facts.pop("series")
         every[name] = OperatorRecord(
-            **{field: tuple(values) for field, values in fields.items()},
-            limit=limit,
-            counted={label: one["counted"] for label, one in series.items()},
-            figures={
-                label: [Figure(*row) for row in one["figures"]] for label, one in series.items()
-            },
+            {field: v if field == "limit" else tuple(v) for field, v in facts.items()},
+            {label: one["counted"] for label, one in series.items()},
+            {label: [Figure(*row) for row in one["figures"]] for label, one in series.items()},
         )
     return every
 
@@ -120,24 +97,12 @@ class Rate:
 class Description:
     """One operator.
 
-    Attributes
-    ----------
-    row
-        Its number in the spec's table; None beyond the spec.
-    engines
-        Names of the engines that its commands go to; none if it needs no command.
-    constants
-        Operands that must be constant.
-    types
-        Element types of operands and results that are int8 in the spec.
-    refused
-        Fused activations that are refused.
-    limit
-        What else is refused; may be empty.
-    rates
-        A throughput for each series that was measured, first the one to quote.
-    reference
-        The function whose results the hardware has, bit for bit.
+    ``row``: its number in the spec's table, None beyond the spec; ``engines`` that its commands go
+    to, none if it needs no command; ``constants``: operands that must be constant; ``types`` of
+    elements of operands and results that are int8 in the spec; ``refused`` fused activations;
+    ``limit``: what else is refused, may be empty; ``rates``: a throughput for each series that was
+    measured, first the one to quote; ``reference``: the function whose results the hardware has,
+    bit for bit.
     """
 
     name: str
@@ -188,11 +153,7 @@ def describe(name: str, figures: Figures | None = None) -> Description:
     return Description(
         name=name,
         row=row.entry.number if row else None,
-        engines=record.engines,
-        constants=record.constants,
-        types=record.types,
-        refused=record.refused,
-        limit=record.limit,
+        **record.facts,
         rates=tuple(_rate(label, record.counted[label], series[label]) for label in series),
         reference=OPERATORS[name].golden_name,
     )

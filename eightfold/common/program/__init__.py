@@ -15,17 +15,18 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from eightfold.common.errors import HardwareError, InputError
+from eightfold.common.extras import installed_versions
 from eightfold.common.files import NETWORKS
 from eightfold.target.config import PRESETS
 
@@ -283,17 +284,10 @@ def _current_folder() -> str:
 
 def _versions() -> dict[str, str]:
     """Return versions of Eightfold and of the packages that it asks for, where installed."""
-    found = {}
-    try:
-        required = [re.split(r"[^\w.-]", line)[0] for line in requires("eightfold") or ()]
-    except PackageNotFoundError:  # run from a folder of sources that was never installed
-        required = []
-    for name in ("eightfold", *required):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+    names = ["eightfold"]
+    with suppress(PackageNotFoundError):  # run from a folder of sources that was never installed
+        names += [re.split(r"[^\w.-]", line)[0] for line in requires("eightfold") or ()]
+    return dict.fromkeys(names, "not installed") | installed_versions(names)
 
 
 CONFIG_HELP = f"{', '.join(PRESETS)}, or a .toml file"
@@ -321,6 +315,22 @@ memory_option = click.option(
     help="How long memory takes: ideal, soc-100, ddr3-16, sdr-sdram-16, litedram-sdr-16, "
     "litedram-ddr3-16, or fields such as latency=40,shared=1,bytes_per_cycle=2.",
 )
+
+
+def option_words(options: Mapping[str, Any]) -> list[str]:
+    """Return options as somebody types them: names with dashes, those of several values repeated.
+
+    What is None, False or empty was not given; what is true is a flag.
+    """
+    words = []
+    for name, value in options.items():
+        several = isinstance(value, Sequence) and not isinstance(value, str)
+        for each in value if several else [value]:
+            if each is None or each is False or each == "":
+                continue
+            words.append(f"--{name.replace('_', '-')}")
+            words += [] if each is True else [str(each)]
+    return words
 
 
 def path_option(*names: str, metavar: str = "FILE", **more: Any) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from eightfold import isa
+from eightfold.common.program import option_words
 from eightfold.run.report import charts
 from eightfold.run.report.clock import GIVEN
 from eightfold.run.report.memory_map import memory_maps
@@ -86,7 +87,7 @@ def run_page(result: RunResult) -> str:
         verdict=Verdict(
             state=_state_of(result), sentence=f"{_of_frames(result)}{verdict(result)}."
         ),
-        sections=list(_sections(result, simulated, bool(left), bool(changed))),
+        sections=_sections(result, simulated, bool(left), bool(changed)),
         facts=list(_facts(result)),
         result=result,
         times=times(result),
@@ -121,23 +122,20 @@ def _of_frames(result: RunResult) -> str:
 
 def _sections(
     result: RunResult, simulated: bool, left: bool, changed: bool
-) -> Iterator[tuple[str, str]]:
-    if result.frames:
-        yield "frames", "Frames"
-    if result.mismatches:
-        yield "differences", "Differences"
-    if simulated:
-        yield "timeline", "Timeline"
-    yield "operators", "Operators"
-    if changed:
-        yield "rewritten", "Rewritten"
-    if left:
-        yield "golden", "Left to golden"
-    if simulated:
-        yield "counters", "Counters"
-        yield "memory", "Memory"
-    yield "tensors", "Tensors"
-    yield "facts", "How this was made"
+) -> list[tuple[str, str]]:
+    sections = (
+        ("frames", "Frames", result.frames),
+        ("differences", "Differences", result.mismatches),
+        ("timeline", "Timeline", simulated),
+        ("operators", "Operators", True),
+        ("rewritten", "Rewritten", changed),
+        ("golden", "Left to golden", left),
+        ("counters", "Counters", simulated),
+        ("memory", "Memory", simulated),
+        ("tensors", "Tensors", True),
+        ("facts", "How this was made", True),
+    )
+    return [(id, heading) for id, heading, is_there in sections if is_there]
 
 
 def _row(operator: OperatorReport, result: RunResult) -> OperatorRow:
@@ -251,28 +249,21 @@ def _command(result: RunResult) -> str:
     """Return what repeats the run."""
     provenance = result.provenance
     assert provenance is not None
-    words = ["eightfold", "run", result.model, "--backend", result.backend]
-    words += ["--config", result.config, "--reference", result.reference]
-    if provenance.seed is not None:
-        words += ["--seed", str(_first_seed(result))]
-    if result.frames:
-        words += ["--frames", str(len(result.frames))]
-    if provenance.input_file:
-        words += ["--input", provenance.input_file]
-    if provenance.fallback:
-        words += ["--fallback", provenance.fallback]
-    if provenance.memory != "ideal":
-        words += ["--memory", provenance.memory]
-    for rule in provenance.no_rewrite:
-        words += ["--no-rewrite", rule]
-    if not provenance.cascade:
-        words += ["--no-cascade"]
-    if provenance.stall:
-        words += ["--stall", str(provenance.stall)]
-    if provenance.netlist:
-        words += ["--netlist", provenance.netlist]
-    if result.clock and result.clock.source == GIVEN:
-        words += ["--clock", f"{result.clock.mhz:g}"]
-    for name in ("compare", "all_tensors", "fast"):
-        words += [f"--{name.replace('_', '-')}"] if getattr(provenance, name) else []
-    return shlex.join(words)
+    clock = result.clock if result.clock and result.clock.source == GIVEN else None
+    options = {
+        "backend": result.backend,
+        "config": result.config,
+        "reference": result.reference,
+        "seed": None if provenance.seed is None else _first_seed(result),
+        "frames": len(result.frames) or None,
+        "input": provenance.input_file,
+        "fallback": provenance.fallback,
+        "memory": provenance.memory if provenance.memory != "ideal" else None,
+        "no_rewrite": provenance.no_rewrite,
+        "no_cascade": not provenance.cascade,
+        "stall": provenance.stall or None,
+        "netlist": provenance.netlist,
+        "clock": f"{clock.mhz:g}" if clock else None,
+        **{name: getattr(provenance, name) for name in ("compare", "all_tensors", "fast")},
+    }
+    return shlex.join(["eightfold", "run", result.model, *option_words(options)])

@@ -18,8 +18,7 @@ def print_table(result: RunResult, console: Console) -> None:
         {**cells(operator), "mismatches": count(operator.mismatches)}
         for operator in result.operators
     ]
-    total = total_cells(result.macs, result.hardware_macs, result.cycles, result.utilisation)
-    rows.append({**total, "mismatches": count(result.mismatches)})
+    rows.append({**total_cells(result), "mismatches": count(result.mismatches)})
     title = f"{result.model} on {result.backend}, config {result.config}"
     print_rows(title, rows, console)
     notes = [*times(result), *(f"note: {note}" for note in result.notes), *result.rewrites]
@@ -33,7 +32,7 @@ def print_rows(title: str, rows: Sequence[Mapping[str, str]], console: Console) 
     Columns without a value are left out, as cycles of what golden has computed; where a terminal is
     too narrow those of `_LEFT_OUT` too, in this order.
     """
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    columns = {name: [row.get(name, "") for row in rows] for name in rows[0]}
     columns = {name: cells for name, cells in columns.items() if not {*cells} <= {"", "-"}}
     for name in _LEFT_OUT:
         widths = [max(_NARROWEST, *map(len, cells)) for cells in columns.values()]
@@ -72,20 +71,14 @@ def cells(operator: OperatorReport) -> dict[str, str]:
     }
 
 
-def total_cells(
-    macs: int, done: int, cycles: int | None, utilisation: float | None
-) -> dict[str, str]:
-    """Return the cells of a network's line, by column."""
+def total_cells(whole: Figures) -> dict[str, str]:
+    """Return the cells of a network's line, by column; its others are empty."""
     return {
-        "#": "",
         "operator": "total",
-        "output": "",
-        "MACs": count(macs or None),
-        "done": count(done or None),
-        "cycles": count(cycles),
-        "worked": "",
-        "utilisation": _percent(utilisation if done else None),
-        "where": "",
+        "MACs": count(whole.macs or None),
+        "done": count(whole.hardware_macs or None),
+        "cycles": count(whole.cycles),
+        "utilisation": _percent(whole.utilisation if whole.hardware_macs else None),
     }
 
 
@@ -147,25 +140,16 @@ class Estimated(Figures):
 
 def print_estimate(estimated: Estimated, console: Console) -> None:
     """Print a row per operator, the totals, the memory's share, and times."""
-    total = total_cells(
-        estimated.macs, estimated.hardware_macs, estimated.cycles, estimated.utilisation
-    )
     title = f"{estimated.model}, config {estimated.config}, memory {estimated.memory}, estimated"
-    print_rows(title, [*map(cells, estimated.operators), total], console)
+    print_rows(title, [*map(cells, estimated.operators), total_cells(estimated)], console)
     cycles, bus = estimated.cycles, estimated.bus_cycles
     if cycles:
-        share = f"{bus / cycles:.0%}"
-        lines = (
-            time_of(cycles, estimated.clock, estimated.config),
-            f"The memory's bus is taken in {bus:,} cycles, {share}.",
-        )
-        for line in lines:
-            console.print(line, markup=False, highlight=False)
+        time = time_of(cycles, estimated.clock, estimated.config)
+        bus_line = f"The memory's bus is taken in {bus:,} cycles, {bus / cycles:.0%}."
+        console.print(f"{time}\n{bus_line}", markup=False, highlight=False)
 
 
 def _operator_json(operator: OperatorReport) -> dict[str, Any]:
     """Return the fields that need no run."""
-    fields = asdict(operator)
-    for name in ("mismatches", "counters"):
-        del fields[name]
-    return fields
+    run_alone = ("mismatches", "counters")
+    return {name: value for name, value in asdict(operator).items() if name not in run_alone}

@@ -220,8 +220,7 @@ def test_documents_follow_the_figures() -> None:
 @pytest.mark.parametrize("name", SERIES)
 def test_facts_are_those_that_the_compiler_says_today(name: str) -> None:
     """``python -m lab.measure --keep`` writes them."""
-    record = records()[name]
-    assert facts(name) == {field: getattr(record, field) for field in facts(name)}
+    assert facts(name) == records()[name].facts
 
 
 @pytest.mark.slow
