@@ -4,7 +4,8 @@ Computing goes element by element, over windows, along rows and axes; copies are
 bytes, and as short ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -27,6 +28,7 @@ from lab.measure.models import (
     ZERO_POINT,
     CatalogueEntry,
     MeasuredModel,
+    Requirement,
     Series,
     Size,
     Workload,
@@ -37,8 +39,24 @@ ROW = 256
 
 SHORT_ROW = 32
 
+ROWS = {f"rows of {length}": length for length in (ROW, SHORT_ROW)}
+
 WIDTH = 64
 """Inputs and outputs of FULLY_CONNECTED, where the batch grows."""
+
+
+def _each(
+    build: Callable[[MeasuredModel, Size, Any], Workload],
+    choices: Mapping[str, Any],
+    counted: str = OUTPUTS,
+    unit: str = "",
+    largest: Size = SIZES[-1],
+) -> tuple[Series, ...]:
+    """Return a series by each label, of the models that ``build`` makes of what it stands for."""
+    return tuple(
+        Series(label, lambda m, s, choice=choice: build(m, s, choice), counted, unit, largest)
+        for label, choice in choices.items()
+    )
 
 
 def unary(
@@ -71,43 +89,33 @@ def binary(
     same = ("MAXIMUM", "MINIMUM", "SELECT", "SELECT_V2")  # by the spec, or as converters have it
     zero_point = ZERO_POINT if name in same else -7
 
-    def build(
-        model: MeasuredModel, size: Size, shape: tuple[int, ...], units: int | None
-    ) -> Workload:
-        other = model.operand(shape, dtype, "second input", zero_point)
+    def build(model: MeasuredModel, size: Size, repeated: str) -> Workload:
+        shapes = {"": size.image, "channel": (size.depth,), "all": (1,)}
+        other = model.operand(shapes[repeated], dtype, "second input", zero_point)
         inputs = [model.operand(size.image, dtype), other]
         if name.startswith("SELECT"):
             inputs.insert(0, model.operand(size.image, np.bool_, "condition"))
         model.subject(name, inputs)
-        return Workload(size.elements, units)
+        return Workload(size.elements, {"": 0, "channel": size.pixels}.get(repeated))
 
-    unit = "pixel with a broadcast operand"
+    shapes = {"equal shapes": "", "one value per channel": "channel"}
     return (
-        Series("equal shapes", lambda m, s: build(m, s, s.image, 0), OUTPUTS, unit, largest),
-        Series(
-            "one value per channel",
-            lambda m, s: build(m, s, (s.depth,), s.pixels),
-            OUTPUTS,
-            unit,
-            largest,
-        ),
-        Series("one value", lambda m, s: build(m, s, (1,), None), largest=largest),
+        *_each(build, shapes, unit="pixel with a broadcast operand", largest=largest),
+        *_each(build, {"one value": "all"}, largest=largest),
     )
 
 
 def pool(name: str) -> tuple[Series, ...]:
     """Return the series of a pool: disjoint windows, and overlapping ones."""
 
-    def build(model: MeasuredModel, size: Size, kernel: int, stride: int) -> Workload:
+    def build(model: MeasuredModel, size: Size, window: tuple[int, int]) -> Workload:
+        kernel, stride = window
         options = _window(stride) | {"filter_height": kernel, "filter_width": kernel}
         model.subject(name, [model.operand(size.image)], options=options)
         return Workload(size.elements, size.elements // stride**2 * kernel**2)
 
-    unit = "element of a window"
-    return (
-        Series("2x2, stride 2", lambda m, s: build(m, s, 2, 2), INPUTS, unit),
-        Series("3x3, stride 1", lambda m, s: build(m, s, 3, 1), INPUTS, unit),
-    )
+    windows = {"2x2, stride 2": (2, 2), "3x3, stride 1": (3, 1)}
+    return _each(build, windows, INPUTS, "element of a window")
 
 
 def _window(stride: int) -> dict[str, Any]:
@@ -122,10 +130,7 @@ def rows(name: str, **options: Any) -> tuple[Series, ...]:
         model.subject(name, [model.operand(shape)], options=options)
         return Workload(size.elements, shape[0])
 
-    return tuple(
-        Series(f"rows of {length}", lambda m, s, length=length: build(m, s, length), unit="row")
-        for length in (ROW, SHORT_ROW)
-    )
+    return _each(build, ROWS, unit="row")
 
 
 def reduction(name: str, dtype: type[np.generic] = np.int8) -> tuple[Series, ...]:
@@ -136,31 +141,15 @@ def reduction(name: str, dtype: type[np.generic] = np.int8) -> tuple[Series, ...
     one = name in ("ARG_MAX", "ARG_MIN")
     options: dict[str, Any] = {"output_type": "INT32"} if one else {"keep_dims": False}
 
-    def along_rows(model: MeasuredModel, size: Size, length: int) -> Workload:
-        count = size.elements // length
-        inputs = [model.operand((count, length), dtype), model.integers([1], "axes")]
+    def build(model: MeasuredModel, size: Size, length: int) -> Workload:
+        shape = (size.elements // length, length) if length else size.image
+        axes = [1] if one or length else [1, 2]
+        inputs = [model.operand(shape, dtype), model.integers(axes, "axes")]
         model.subject(name, inputs, options=options)
-        return Workload(size.elements, count)
+        return Workload(size.elements, shape[0] if length else None)
 
-    def of_pixels(model: MeasuredModel, size: Size) -> Workload:
-        axes = [1] if one else [1, 2]
-        inputs = [model.operand(size.image, dtype), model.integers(axes, "axes")]
-        model.subject(name, inputs, options=options)
-        return Workload(size.elements)
-
-    label = "height" if one else "height and width"
-    return (
-        *(
-            Series(
-                f"rows of {length}",
-                lambda m, s, length=length: along_rows(m, s, length),
-                INPUTS,
-                "row",
-            )
-            for length in (ROW, SHORT_ROW)
-        ),
-        Series(label, of_pixels, INPUTS),
-    )
+    pixels = {"height" if one else "height and width": 0}
+    return (*_each(build, ROWS, INPUTS, "row"), *_each(build, pixels, INPUTS))
 
 
 def _weights(model: MeasuredModel, shape: tuple[int, ...], axis: int = 0) -> list[int]:
@@ -251,46 +240,46 @@ def products() -> tuple[Series, ...]:
         return Workload(size.elements)
 
     labels = {"two computed operands": True, "constant second operand": False}
-    return tuple(
-        Series(label, lambda m, s, computed=computed: build(m, s, computed), largest=QUARTER)
-        for label, computed in labels.items()
-    )
+    return _each(build, labels, largest=QUARTER)
+
+
+def _entries(
+    make: Callable[[str], tuple[Series, ...]],
+    requirement: Requirement | None,
+    *names: str,
+    limit: str = "",
+) -> dict[str, CatalogueEntry]:
+    """Return an entry for each operator, with the series that ``make`` makes of its name."""
+    return {name: CatalogueEntry(make(name), requirement, limit) for name in names}
 
 
 COMPUTING: dict[str, CatalogueEntry] = {
     "BATCH_MATMUL": CatalogueEntry(
         products(), None, "rank 2 to 5; what a sum takes of both operands fits the scratchpad"
     ),
-    **{
-        name: CatalogueEntry(binary(name), TWO_OPERANDS)
-        for name in (
-            *("ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB"),
-            *("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),
-        )
-    },
-    **{
-        name: CatalogueEntry(binary(name, np.bool_), TWO_OPERANDS)
-        for name in ("LOGICAL_AND", "LOGICAL_OR")
-    },
-    "DIV": CatalogueEntry(
-        binary("DIV", largest=QUARTER),
+    **_entries(
+        binary,
+        TWO_OPERANDS,
+        *("ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB"),
+        *("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),
+    ),
+    **_entries(partial(binary, dtype=np.bool_), TWO_OPERANDS, "LOGICAL_AND", "LOGICAL_OR"),
+    **_entries(
+        partial(binary, largest=QUARTER),
         None,
-        "a computed divisor of 0: `run` refuses it, a stream ends with the error INDEX",
+        "DIV",
+        limit="a computed divisor of 0: `run` refuses it, a stream ends with the error INDEX",
     ),
-    "SQUARED_DIFFERENCE": CatalogueEntry(binary("SQUARED_DIFFERENCE", largest=QUARTER), None),
+    **_entries(partial(binary, largest=QUARTER), None, "SQUARED_DIFFERENCE", "SELECT_V2"),
     "SELECT": CatalogueEntry(binary("SELECT", largest=QUARTER)[:1], None),
-    "SELECT_V2": CatalogueEntry(binary("SELECT_V2", largest=QUARTER), None),
-    "PRELU": CatalogueEntry(
-        binary("PRELU"), TWO_OPERANDS, "slopes are broadcast, the input is not"
+    **_entries(binary, TWO_OPERANDS, "PRELU", limit="slopes are broadcast, the input is not"),
+    **_entries(
+        unary,
+        TABLES,
+        *("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),
+        *("ABS", "ELU", "EXP", "GELU", "HARD_SWISH", "LOG", "LOGISTIC"),
+        *("NEG", "RSQRT", "SQRT", "TANH"),
     ),
-    **{
-        name: CatalogueEntry(unary(name), TABLES)
-        for name in (
-            *("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),
-            *("ABS", "ELU", "EXP", "GELU", "HARD_SWISH", "LOG", "LOGISTIC"),
-            *("NEG", "RSQRT", "SQRT", "TANH"),
-        )
-    },
     "CAST": CatalogueEntry(
         (
             *unary("CAST", label="to bool", out_data_type="BOOL"),
@@ -302,27 +291,23 @@ COMPUTING: dict[str, CatalogueEntry] = {
     "LOGICAL_NOT": CatalogueEntry(unary("LOGICAL_NOT", dtype=np.bool_), TABLES),
     "LEAKY_RELU": CatalogueEntry(unary("LEAKY_RELU", alpha=0.1), TABLES),
     "QUANTIZE": CatalogueEntry(unary("QUANTIZE", (0.07, -9)), TABLES),
-    **{
-        name: CatalogueEntry(pool(name), POOLS, "rank 4")
-        for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")
-    },
-    **{name: CatalogueEntry(reduction(name), REDUCTIONS) for name in ("MEAN", "SUM")},
-    **{
-        name: CatalogueEntry(reduction(name, np.bool_), REDUCTIONS)
-        for name in ("REDUCE_ALL", "REDUCE_ANY")
-    },
-    **{
-        name: CatalogueEntry(
-            reduction(name), REDUCTIONS, "one scale and zero point for input and output"
-        )
-        for name in ("REDUCE_MAX", "REDUCE_MIN")
-    },
-    **{
-        name: CatalogueEntry(reduction(name), REDUCTIONS, "one axis, of at most 65,535 elements")
-        for name in ("ARG_MAX", "ARG_MIN")
-    },
+    **_entries(pool, POOLS, "AVERAGE_POOL_2D", "MAX_POOL_2D", limit="rank 4"),
+    **_entries(reduction, REDUCTIONS, "MEAN", "SUM"),
+    **_entries(partial(reduction, dtype=np.bool_), REDUCTIONS, "REDUCE_ALL", "REDUCE_ANY"),
+    **_entries(
+        reduction,
+        REDUCTIONS,
+        *("REDUCE_MAX", "REDUCE_MIN"),
+        limit="one scale and zero point for input and output",
+    ),
+    **_entries(
+        reduction,
+        REDUCTIONS,
+        *("ARG_MAX", "ARG_MIN"),
+        limit="one axis, of at most 65,535 elements",
+    ),
     "SOFTMAX": CatalogueEntry(rows("SOFTMAX", beta=1.0), SOFTMAX),
-    **{name: CatalogueEntry(rows(name), None) for name in ("LOG_SOFTMAX", "L2_NORMALIZATION")},
+    **_entries(rows, None, "LOG_SOFTMAX", "L2_NORMALIZATION"),
     "CONV_2D": CatalogueEntry((convolution(3), convolution(1)), None, "rank 4, with a bias"),
     "DEPTHWISE_CONV_2D": CatalogueEntry((depthwise(3, 1), depthwise(3, 2)), None, "rank 4"),
     "TRANSPOSE_CONV": CatalogueEntry((transposed(2), transposed(3)), None),
@@ -334,8 +319,15 @@ COMPUTING: dict[str, CatalogueEntry] = {
 THIN = 4
 """Channels, where runs of a pixel are short."""
 
+DEPTHS = {f"{Size.depth} channels": False, f"{THIN} channels": True}
+"""Whether pixels are `THIN`."""
+
 SLICE_LENGTHS = (64, 4)
 """Elements of what one index of GATHER picks."""
+
+AXES = {f"axis {axis}": axis for axis in (1, 3)}
+OF_PARTS = {f"axis {axis}": axis for axis in (1, 4)}
+"""The first or the last axis of an image, and of several."""
 
 
 def _thin(size: Size) -> tuple[int, int, int]:
@@ -343,7 +335,7 @@ def _thin(size: Size) -> tuple[int, int, int]:
     return size.height, size.width * size.depth // THIN, THIN
 
 
-def _joined(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
+def _joined(name: str) -> tuple[Series, ...]:
     """Return CONCATENATION of two halves, or PACK of two tensors, along the first or last axis."""
 
     def build(model: MeasuredModel, size: Size, axis: int) -> Workload:
@@ -354,10 +346,10 @@ def _joined(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
         model.subject(name, inputs, options=options)
         return Workload(size.elements, 2 * prod(shape[:axis]))
 
-    return _two(build, axes)
+    return _each(build, OF_PARTS if name == "PACK" else AXES, unit="run")
 
 
-def _apart(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
+def _apart(name: str) -> tuple[Series, ...]:
     """Return SPLIT, SPLIT_V or UNPACK into two tensors along the first or last axis."""
 
     def build(model: MeasuredModel, size: Size, axis: int) -> Workload:
@@ -374,16 +366,7 @@ def _apart(name: str, axes: tuple[int, int]) -> tuple[Series, ...]:
         model.subject(name, inputs, options={"num_splits": 2})
         return Workload(size.elements, 2 * prod(size.image[:axis]))
 
-    return _two(build, axes)
-
-
-def _two(
-    build: Callable[[MeasuredModel, Size, int], Workload], axes: tuple[int, int]
-) -> tuple[Series, ...]:
-    return tuple(
-        Series(f"axis {axis}", lambda m, s, axis=axis: build(m, s, axis), unit="run")
-        for axis in axes
-    )
+    return _each(build, OF_PARTS if name == "UNPACK" else AXES, unit="run")
 
 
 def _padded(name: str) -> tuple[Series, ...]:
@@ -400,10 +383,7 @@ def _padded(name: str) -> tuple[Series, ...]:
 
     around = [[0, 0], [1, 1], [1, 1], [0, 0]]
     behind = [[0, 0], [0, 0], [0, 0], [0, 4]]
-    return (
-        Series("height and width by 2", lambda m, s: build(m, s, around), unit="run"),
-        Series("channels by 4", lambda m, s: build(m, s, behind), unit="run"),
-    )
+    return _each(build, {"height and width by 2": around, "channels by 4": behind}, unit="run")
 
 
 def _along(name: str) -> tuple[Series, ...]:
@@ -435,7 +415,7 @@ def _along(name: str) -> tuple[Series, ...]:
         model.subject(name, inputs[name]())
         return Workload(size.elements, rows)
 
-    return _two(build, (1, 3))
+    return _each(build, AXES, unit="run")
 
 
 def _sliced(name: str) -> tuple[Series, ...]:
@@ -457,34 +437,26 @@ def _sliced(name: str) -> tuple[Series, ...]:
         model.subject(name, inputs)
         return Workload(size.elements // 2, runs)
 
-    return _two(build, (1, 3))
+    return _each(build, AXES, unit="run")
 
 
-def _transposed() -> tuple[Series, ...]:
+def _transposed(name: str) -> tuple[Series, ...]:
     """Return TRANSPOSE that keeps pixels together, and one that moves each byte."""
 
     def build(model: MeasuredModel, size: Size, order: list[int]) -> Workload:
         inputs = [model.operand(size.image), model.integers(order, "order")]
-        model.subject("TRANSPOSE", inputs)
+        model.subject(name, inputs)
         run = size.depth if order[3] == 3 else 1
         return Workload(size.elements, size.elements // run)
 
     orders = ([0, 2, 1, 3], [0, 1, 3, 2])
-    return tuple(
-        Series(
-            f"to axes {', '.join(map(str, order))}",
-            lambda m, s, order=order: build(m, s, order),
-            unit="run",
-        )
-        for order in orders
-    )
+    labels = {f"to axes {', '.join(map(str, order))}": order for order in orders}
+    return _each(build, labels, unit="run")
 
 
-def _blocks(name: str, run: int) -> tuple[Series, ...]:
-    """Return an operator between pixels and channels or batches, in blocks of 2 x 2.
-
-    ``run``: pixels that lie side by side on both sides.
-    """
+def _blocks(name: str) -> tuple[Series, ...]:
+    """Return an operator between pixels and channels or batches, in blocks of 2 x 2."""
+    run = 2 if "DEPTH" in name else 1  # pixels that lie side by side on both sides
 
     def build(model: MeasuredModel, size: Size, thin: bool) -> Workload:
         height, width, depth = _thin(size) if thin else size.image[1:]
@@ -504,14 +476,7 @@ def _blocks(name: str, run: int) -> tuple[Series, ...]:
         model.subject(name, inputs, options=options)
         return Workload(size.elements, size.elements // (run * depth))
 
-    return _thick_and_thin(build)
-
-
-def _thick_and_thin(build: Callable[[MeasuredModel, Size, bool], Workload], unit: str = "run"):
-    return (
-        Series(f"{Size.depth} channels", lambda m, s: build(m, s, False), unit=unit),
-        Series(f"{THIN} channels", lambda m, s: build(m, s, True), unit=unit),
-    )
+    return _each(build, DEPTHS, unit="run")
 
 
 def _resized(name: str) -> tuple[Series, ...]:
@@ -525,7 +490,7 @@ def _resized(name: str) -> tuple[Series, ...]:
         model.subject(name, inputs, options=options)
         return Workload(size.elements, height * width)
 
-    return _thick_and_thin(build, "pixel")
+    return _each(build, DEPTHS, unit="pixel")
 
 
 def _gathered(name: str) -> tuple[Series, ...]:
@@ -538,10 +503,7 @@ def _gathered(name: str) -> tuple[Series, ...]:
         model.subject(name, inputs, options=options)
         return Workload(size.elements, count)
 
-    return tuple(
-        Series(f"slices of {length}", lambda m, s, length=length: build(m, s, length), unit="index")
-        for length in SLICE_LENGTHS
-    )
+    return _each(build, {f"slices of {n}": n for n in SLICE_LENGTHS}, unit="index")
 
 
 def _renamed(name: str) -> tuple[Series, ...]:
@@ -576,9 +538,9 @@ def _variable(name: str) -> tuple[Series, ...]:
     return (Series("any shape", build),)
 
 
-def _shape() -> tuple[Series, ...]:
+def _shape(name: str) -> tuple[Series, ...]:
     def build(model: MeasuredModel, size: Size) -> Workload:
-        model.subject("SHAPE", [model.operand(size.image)], options={"out_type": "INT32"})
+        model.subject(name, [model.operand(size.image)], options={"out_type": "INT32"})
         return Workload(4)
 
     return (Series("rank 4", build),)
@@ -590,37 +552,31 @@ _OUTSIDE = (
 _CENTERS = "not align_corners with half_pixel_centers"
 
 COPYING: dict[str, CatalogueEntry] = {
-    "ASSIGN_VARIABLE": CatalogueEntry(_variable("ASSIGN_VARIABLE"), None),
-    "BATCH_TO_SPACE_ND": CatalogueEntry(_blocks("BATCH_TO_SPACE_ND", 1), CONTIGUOUS),
-    "BROADCAST_TO": CatalogueEntry(_along("BROADCAST_TO"), CONTIGUOUS),
-    "CONCATENATION": CatalogueEntry(_joined("CONCATENATION", (1, 3)), CONTIGUOUS),
-    "DEPTH_TO_SPACE": CatalogueEntry(_blocks("DEPTH_TO_SPACE", 2), CONTIGUOUS),
-    "DYNAMIC_UPDATE_SLICE": CatalogueEntry(_along("DYNAMIC_UPDATE_SLICE"), None),
-    "EXPAND_DIMS": CatalogueEntry(_renamed("EXPAND_DIMS"), None),
-    "GATHER": CatalogueEntry(_gathered("GATHER"), CONTIGUOUS, _OUTSIDE),
-    "GATHER_ND": CatalogueEntry(
-        _gathered("GATHER_ND"), CONTIGUOUS, f"computed indices of one coordinate; {_OUTSIDE}"
+    **_entries(_variable, None, "ASSIGN_VARIABLE", "READ_VARIABLE"),
+    **_entries(
+        _blocks,
+        CONTIGUOUS,
+        *("BATCH_TO_SPACE_ND", "DEPTH_TO_SPACE", "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH"),
     ),
-    "MIRROR_PAD": CatalogueEntry(_padded("MIRROR_PAD"), None),
-    "PACK": CatalogueEntry(_joined("PACK", (1, 4)), CONTIGUOUS),
-    "PAD": CatalogueEntry(_padded("PAD"), CONTIGUOUS),
-    "PADV2": CatalogueEntry(_padded("PADV2"), CONTIGUOUS),
-    "READ_VARIABLE": CatalogueEntry(_variable("READ_VARIABLE"), None),
-    "RESHAPE": CatalogueEntry(_renamed("RESHAPE"), None),
-    "RESIZE_BILINEAR": CatalogueEntry(_resized("RESIZE_BILINEAR"), None, _CENTERS),
-    "RESIZE_NEAREST_NEIGHBOR": CatalogueEntry(_resized("RESIZE_NEAREST_NEIGHBOR"), CONTIGUOUS),
-    "REVERSE_V2": CatalogueEntry(_along("REVERSE_V2"), None),
-    "SCATTER_ND": CatalogueEntry(_along("SCATTER_ND"), None, "no two indices the same"),
-    "SHAPE": CatalogueEntry(_shape(), None),
-    "SLICE": CatalogueEntry(_sliced("SLICE"), CONTIGUOUS),
-    "SPACE_TO_BATCH_ND": CatalogueEntry(_blocks("SPACE_TO_BATCH_ND", 1), CONTIGUOUS),
-    "SPACE_TO_DEPTH": CatalogueEntry(_blocks("SPACE_TO_DEPTH", 2), CONTIGUOUS),
-    "SPLIT": CatalogueEntry(_apart("SPLIT", (1, 3)), CONTIGUOUS),
-    "SPLIT_V": CatalogueEntry(_apart("SPLIT_V", (1, 3)), CONTIGUOUS),
-    "SQUEEZE": CatalogueEntry(_renamed("SQUEEZE"), None),
-    "STRIDED_SLICE": CatalogueEntry(_sliced("STRIDED_SLICE"), CONTIGUOUS),
-    "TILE": CatalogueEntry(_along("TILE"), CONTIGUOUS),
-    "TRANSPOSE": CatalogueEntry(_transposed(), CONTIGUOUS),
-    "UNPACK": CatalogueEntry(_apart("UNPACK", (1, 4)), CONTIGUOUS),
+    **_entries(_along, CONTIGUOUS, "BROADCAST_TO", "TILE"),
+    **_entries(_along, None, "DYNAMIC_UPDATE_SLICE", "REVERSE_V2"),
+    **_entries(_along, None, "SCATTER_ND", limit="no two indices the same"),
+    **_entries(_joined, CONTIGUOUS, "CONCATENATION", "PACK"),
+    **_entries(_apart, CONTIGUOUS, "SPLIT", "SPLIT_V", "UNPACK"),
+    **_entries(_renamed, None, "EXPAND_DIMS", "RESHAPE", "SQUEEZE"),
+    **_entries(_gathered, CONTIGUOUS, "GATHER", limit=_OUTSIDE),
+    **_entries(
+        _gathered,
+        CONTIGUOUS,
+        "GATHER_ND",
+        limit=f"computed indices of one coordinate; {_OUTSIDE}",
+    ),
+    **_entries(_padded, CONTIGUOUS, "PAD", "PADV2"),
+    **_entries(_padded, None, "MIRROR_PAD"),
+    **_entries(_resized, CONTIGUOUS, "RESIZE_NEAREST_NEIGHBOR"),
+    **_entries(_resized, None, "RESIZE_BILINEAR", limit=_CENTERS),
+    **_entries(_shape, None, "SHAPE"),
+    **_entries(_sliced, CONTIGUOUS, "SLICE", "STRIDED_SLICE"),
+    **_entries(_transposed, CONTIGUOUS, "TRANSPOSE"),
 }
 """By the operator's name."""
