@@ -101,7 +101,6 @@ def sha(*contents: bytes) -> str:
 
 
 def verilog(unit: str, preset: str) -> str:
-    """Hash the Verilog of a unit."""
     return sha(unit_verilog(unit, PRESETS[preset]).encode())
 
 
@@ -142,7 +141,6 @@ def operator_vectors(operator: str, profile: str) -> str:
 
 
 def network_vectors(profile: str) -> str:
-    """Hash the networks of a profile."""
     return sha(digest_of_cases(network_cases(Profile.load(profile))).encode())
 
 
@@ -171,7 +169,6 @@ def _tests(source: str) -> Iterator[str]:
 
 
 def _profiles(claims: Iterable[str]) -> list[str]:
-    """Return the profiles that claim any of these."""
     return [name for name, profile in PROFILES.items() if set(claims) & set(profile.claims)]
 
 

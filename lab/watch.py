@@ -75,10 +75,7 @@ class Found:
 
 
 def fetch(folder: Path) -> None:
-    """Put the newest packages into a new folder.
-
-    Raises InputError if they are not to be had.
-    """
+    """Put the newest packages into a new folder."""
     # What they need is there already: of the versions that they replace.
     words = ["install", "--pre", "--no-deps", "--target", str(folder), "--retries", "1", "--quiet"]
     done = subprocess.run(
@@ -120,10 +117,7 @@ def compare(reference: str, packages: Path | None, out: Path, options: Sequence[
 
 
 def found_in(folder: Folder, reference: str) -> Found:
-    """Return what a campaign of operators has shown.
-
-    Raises InputError if cases have not run.
-    """
+    """Return what a campaign of operators has shown."""
     runtime = RUNTIMES[reference]
     found = Found(folder.facts()["identity"][runtime.title], runtime.lacks)
     with folder.store() as results:

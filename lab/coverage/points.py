@@ -35,7 +35,6 @@ class Sample:
         return self.graph.tensors[index] if index >= 0 else None
 
     def input(self, position: int = 0) -> Tensor:
-        """Return the tensor of an input that is there."""
         tensor = self.tensor(position)
         assert tensor is not None
         return tensor
@@ -54,7 +53,6 @@ class Sample:
         return self.values[self.operator.outputs[number]]
 
     def option(self, name: str):
-        """Return an option of the operator."""
         return self.operator.options[name]
 
 
@@ -67,10 +65,7 @@ class Point:
     observe: Callable[[Sample], Iterable[str]]
 
     def seen(self, sample: Sample) -> frozenset[str]:
-        """Return the bins a sample shows.
-
-        Raises ValueError if one of them is not in the point's list: the list is wrong.
-        """
+        """Return the bins a sample shows."""
         seen = frozenset(self.observe(sample))
         if unknown := seen - set(self.bins):
             raise ValueError(f"{sample.operator}: point {self.name} has no bin {sorted(unknown)}")
@@ -127,7 +122,6 @@ def codes(position: int = 0, *, output: bool = True) -> list[Point]:
 
 
 def rank(ranks: Iterable[int], position: int = 0) -> Point:
-    """Return the rank of an input."""
     return one_of("rank", ranks, lambda s: len(s.input(position).shape))
 
 
@@ -155,7 +149,6 @@ ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
 def activation() -> Point:
-    """Return the fused activation."""
     return one_of("activation", ACTIVATIONS, lambda s: s.option("fused_activation_function"))
 
 

@@ -77,17 +77,12 @@ class Entry:
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> "Entry":
-        """Return the entry of a `as_dict`."""
         bins = {name: (hit, asked) for name, (hit, asked) in facts["bins"].items()}
         return cls(**{**facts, "bins": bins})
 
 
 def campaign_entries(path: Path) -> list[Entry]:
-    """Return what a campaign has shown, an entry for each suite in each column.
-
-    Raises InputError if the folder has no campaign, or one that others were merged into: its cases
-    have several commands.
-    """
+    """Return what a campaign has shown, an entry for each suite in each column."""
     folder = Folder(path)
     facts = folder.facts()
     if "merged" in facts["asked"]:
@@ -169,10 +164,7 @@ def _bins(results: Results) -> dict[str, tuple[int, int]]:
 
 
 def read_record(path: Path) -> list[Entry]:
-    """Return the entries of a file, none if it is not there.
-
-    Raises InputError if it is no such file, or of another version.
-    """
+    """Return the entries of a file, none if it is not there."""
     if not path.exists():
         return []
     try:

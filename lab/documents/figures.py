@@ -50,10 +50,7 @@ LIMITED = 0.9
 
 
 def networks_of(folder: Path) -> list[tuple[Network, Path]]:
-    """Return `NETWORKS` that the folder has; without any of them every model of the folder.
-
-    Raises InputError if it has no model.
-    """
+    """Return `NETWORKS` that the folder has; without any of them every model of the folder."""
     known = [(network, folder / f"{network.stem}.tflite") for network in NETWORKS]
     if present := [(network, path) for network, path in known if path.is_file()]:
         return present
@@ -66,10 +63,7 @@ def networks_of(folder: Path) -> list[tuple[Network, Path]]:
 def measure(
     models: Sequence[tuple[Network, Path]], configs: Sequence[str], backend: str, seed: int
 ) -> Iterator[Measurement]:
-    """Run every network at every configuration.
-
-    Raises HardwareError if a tensor differs from LiteRT's, or an operator did not run in hardware.
-    """
+    """Run every network at every configuration."""
     for config in configs:
         for network, path in models:
             with (
@@ -119,10 +113,7 @@ def memory_table(
 
 
 def write_documents(measurements: Sequence[Measurement], memories: str, root: Path) -> None:
-    """Rewrite the generated parts of the documents below ``root``; ``memories``: a `memory_table`.
-
-    Raises InputError if a document is missing or lacks the markers.
-    """
+    """Rewrite the generated parts of the documents below ``root``; ``memories`` is a table."""
     parts: Mapping[str, Mapping[str, str]] = {
         "docs/cycles.md": {"cycles": summary_table(measurements)},
         "docs/figures/cycles.md": {"cycles per operator": operator_tables(measurements)},

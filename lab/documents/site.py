@@ -81,10 +81,7 @@ def stage(root: Path, folder: Path) -> None:
 
 
 def build(root: Path = ROOT) -> Path:
-    """Write the site of the documents below ``root``, and return its folder.
-
-    Raises InputError if MkDocs is not installed, or a document has a link that leads nowhere.
-    """
+    """Write the site of the documents below ``root``, and return its folder."""
     if find_spec("mkdocs") is None or find_spec("material") is None:
         raise InputError(
             "the site needs MkDocs: run make docs, or .venv/bin/pip install -e '.[docs]'"

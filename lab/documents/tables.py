@@ -99,10 +99,7 @@ def list_of_tests(root: Path = IMPORT_ROOT) -> str:
 
 
 def first_paragraph(path: Path) -> str:
-    """Return the first paragraph of a module's docstring in one line, as a cell of a table.
-
-    Raises ValueError if the module has none.
-    """
+    """Return the first paragraph of a module's docstring in one line, as a cell of a table."""
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     if not docstring:
         raise ValueError(f"{path} has no docstring; it is the test plan's word on its tests")
@@ -208,7 +205,6 @@ def points_of(rule: SpecRule) -> list[str]:
 
 
 def code(words: Iterable[str]) -> str:
-    """Return words as code in Markdown."""
     return ", ".join(f"`{word}`" for word in words)
 
 

@@ -194,10 +194,7 @@ def _write(checked: Property, folder: Path) -> None:
 
 
 def _ask(name: str, engine: str, seconds: int, folder: Path) -> str | None:
-    """Run one of ABC's engines and return what it said; None if its time was over.
-
-    Raises ChildProcessError if ABC ends with an error.
-    """
+    """Run one of ABC's engines and return what it said; None if its time was over."""
     commands = f"read_aiger {name}.aig; fold; strash; {engine}"
     ended = subprocess.run(
         limited([COMMAND, "-c", commands], seconds),

@@ -67,7 +67,6 @@ class Multiplication(NamedTuple):
 
     @property
     def parts(self) -> tuple[Factor, Factor]:
-        """The factors that it is of."""
         return PARTS[self.product.size()]
 
     @property

@@ -73,11 +73,7 @@ class Netlist:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Return the netlist of a text such as ``ecp5`` or ``ecp5:1``, where ``x`` is 1.
-
-        Raises InputError if there is none of that name, or ``x`` is to be something else than 0 or
-        1.
-        """
+        """Return the netlist of a text such as ``ecp5`` or ``ecp5:1``, where ``x`` is 1."""
         name, colon, level = text.partition(":")
         if name not in NETLISTS or (colon and level not in map(str, _levels(name))):
             names = ", ".join(NETLISTS)

@@ -45,7 +45,6 @@ class Writer:
         return f"{{{', '.join(self.bit(wire) for wire in reversed(wires))}}}"
 
     def name(self, prefix: str) -> str:
-        """Return a name that nothing has."""
         self._count += 1
         return f"{prefix}_{self._count}"
 
@@ -110,7 +109,6 @@ class Writer:
         self._clocked[edge] += statements
 
     def verilog(self, name: str) -> str:
-        """Return the module."""
         ports = [self._port(port, of) for port, of in self._top["ports"].items()]
         outputs = [
             f"assign {port} = {self.word(of['bits'])};"
@@ -156,10 +154,7 @@ _START = (
 
 
 def parameter(cell: Cell, name: str, default: str, *allowed: str) -> str:
-    """Return a parameter's text, which must be one of those that are modelled.
-
-    Raises InputError if it is another: a netlist is not simulated as something that it is not.
-    """
+    """Return a parameter's text, which must be one of those that are modelled."""
     value = cell["parameters"].get(name, default).strip()
     if value not in (default, *allowed):
         raise InputError(f"{cell['type']}: {name} = {value!r} has no model; use a netlist without")

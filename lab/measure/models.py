@@ -39,12 +39,10 @@ class Size:
 
     @property
     def pixels(self) -> int:
-        """Pixels of the image."""
         return self.height * self.width
 
     @property
     def elements(self) -> int:
-        """Elements of the image."""
         return self.pixels * self.depth
 
 

@@ -44,7 +44,6 @@ class Accepted:
     equivalent: bool = False
 
     def is_of(self, mutant: Mutant) -> bool:
-        """Return whether this is about a mutant."""
         change = (self.before.strip(), self.after.strip())
         return (self.file, self.kind) == (mutant.path, mutant.kind) and change == changed(mutant)
 

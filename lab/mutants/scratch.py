@@ -127,10 +127,7 @@ class Scratch(Closing):
         return (build for kind in kinds for build in kind.iterdir() if build.is_dir())
 
     def python(self, arguments: Sequence[str], seconds: int) -> Ended:
-        """Run Python in the copy; each of its processes may take so much CPU time.
-
-        Raises TimeoutError if it has not ended after `WALL` times as long on the clock.
-        """
+        """Run Python in the copy; each of its processes may take so much CPU time."""
         before = _children_seconds()
         with tempfile.TemporaryFile() as file:
             process = subprocess.Popen(
@@ -186,10 +183,7 @@ def _children_seconds() -> float:
 
 
 def checked_checkout(root: Path) -> Path:
-    """Return a checkout's folder.
-
-    Raises InputError if there are no tests of the hardware beside the package.
-    """
+    """Return a checkout's folder."""
     if not (root / "tests" / "hw").is_dir() or not (root / "hw").is_dir():
         raise InputError(
             f"{root}: has no tests of the hardware; suite mutants runs in a checkout of Eightfold"

@@ -128,11 +128,7 @@ class Request(Computing):
 
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> "Request":
-        """Return the request of what `eightfold.campaign.suite.Suite.plan` is given.
-
-        Raises InputError if there is no such configuration, or a netlist is asked for where nothing
-        is simulated.
-        """
+        """Return the request of what `eightfold.campaign.suite.Suite.plan` is given."""
         given = {"backend": "golden", **asked}
         if given.get("netlist") and given["backend"] == "golden":
             raise InputError("--netlist is simulated; use --backend verilator")
@@ -205,7 +201,6 @@ def compared_case(
 
 
 def error_case(seed: int, operator: str, error: Exception, model: bytes | None = None) -> Case:
-    """Return the case of an exception."""
     message = _plain(" ".join(f"{type(error).__name__}: {error}".split()))
     log = _plain("".join(traceback.format_exception(error)))
     return Case(
@@ -223,10 +218,7 @@ def _plain(text: str) -> str:
 
 
 def first_difference(got: np.ndarray, expected: np.ndarray) -> tuple[int, ...] | None:
-    """Return the index of the first element that differs; NaN equals NaN.
-
-    Raises ValueError if shapes or dtypes differ.
-    """
+    """Return the index of the first element that differs; NaN equals NaN."""
     if got.shape != expected.shape or got.dtype != expected.dtype:
         raise ValueError(f"{got.dtype} {got.shape} in place of {expected.dtype} {expected.shape}")
     places = np.argwhere(differ(got, expected))

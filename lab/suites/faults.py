@@ -32,7 +32,6 @@ LONGEST = 3000
 
 
 def plan(request: Request) -> Iterator[Unit]:
-    """Yield a unit for each network."""
     yield from request.units("faults", "", 1)
 
 

@@ -35,11 +35,7 @@ VERDICTS: dict[How, Verdict] = {
 
 
 def plan(request: Request) -> Iterator[Unit]:
-    """Yield a unit for each mutant that is drawn, or that is asked for by its number.
-
-    Raises InputError if this is no checkout, or a file is not of the hardware or has no such
-    mutant.
-    """
+    """Yield a unit for each mutant that is drawn, or that is asked for by its number."""
     root = checked_checkout(IMPORT_ROOT)
     numbered = [name for name in request.files if ":" in name]
     if not request.files or len(numbered) < len(request.files):
@@ -75,10 +71,7 @@ def _texts(root: Path, names: Sequence[str]) -> dict[str, str]:
 
 
 def run(unit: Unit, trace: Path | None = None) -> Result:
-    """Judge the mutants of a unit.
-
-    Raises InputError if waves are asked for, this is no checkout, or a test fails without a mutant.
-    """
+    """Judge the mutants of a unit."""
     if trace is not None:
         raise InputError("mutants have no waves; repeat the case without --trace")
     return Result([_case(unit, seed) for seed in unit.seeds], {})
@@ -97,7 +90,6 @@ def _case(unit: Unit, seed: int) -> Case:
 
 
 def case_of(seed: int, path: str, found: Judgement) -> Case:
-    """Return the case of a judgement."""
     return Case(
         seed=seed,
         operator=path,

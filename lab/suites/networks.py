@@ -53,7 +53,6 @@ ODD_EVERY = 4
 
 
 def plan(request: Request) -> Iterator[Unit]:
-    """Yield units of some networks each."""
     yield from request.units("networks", "", TOGETHER[request.backend])
 
 
@@ -141,10 +140,7 @@ def make_network(unit: Unit, seed: int) -> Network:
 
 
 def make_odd_network(unit: Unit, seed: int) -> Network:
-    """Draw an odd network, and compile what the unit's accelerator takes of it; with two inputs.
-
-    Raises InputError if it takes no operator of it.
-    """
+    """Draw an odd network, and compile what the unit's accelerator takes of it; with two inputs."""
     rng = network_rng(seed)
     most = MOST_ELEMENTS if unit.backend == "icarus" else MAX_ELEMENTS
     model, inputs = odd_network(rng, operators=_for_accelerator(unit), max_elements=most)

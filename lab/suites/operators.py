@@ -83,7 +83,6 @@ def _soon(unit: Unit) -> tuple[Unit, ...]:
 
 
 def run(unit: Unit, trace: Path | None = None) -> Result:
-    """Run the models of a unit."""
     if unit.backend == "golden":
         return Result([golden_case(unit, seed) for seed in unit.seeds], {})
     return _on_rtl(unit, trace)

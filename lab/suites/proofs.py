@@ -22,10 +22,7 @@ VERDICTS: dict[How, Verdict] = {
 
 
 def plan(request: Request) -> Iterator[Unit]:
-    """Yield a unit for each proof of the files that are asked for, or of all.
-
-    Raises InputError if there is no proof of a file, or the solver is not installed.
-    """
+    """Yield a unit for each proof of the files that are asked for, or of all."""
     proofs = _proofs()
     for name in request.files or proofs:
         path, _, number = name.partition(":")
@@ -44,10 +41,7 @@ def plan(request: Request) -> Iterator[Unit]:
 
 
 def run(unit: Unit, trace: Path | None = None) -> Result:
-    """Prove what a unit says.
-
-    Raises InputError if waves are asked for.
-    """
+    """Prove what a unit says."""
     if trace is not None:
         raise InputError("proofs have no waves; repeat the case without --trace")
     return Result([_case(seed, _proofs()[unit.operator][seed]) for seed in unit.seeds], {})

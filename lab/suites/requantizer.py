@@ -22,7 +22,6 @@ EVERY = {"verilator": 1, "icarus": 400}
 
 
 def plan(request: Request) -> Iterator[Unit]:
-    """Yield a unit for each seed."""
     yield from request.units("requantizer", "", 1)
 
 

@@ -74,7 +74,6 @@ class Disturbance:
     change: tuple[tuple[str, object], ...]
 
     def __str__(self) -> str:
-        """Say what happens."""
         return self.text
 
 
@@ -92,7 +91,6 @@ class StreamCase:
     parts: tuple[Part, ...]
 
     def only(self, parts: Sequence[Part]) -> "StreamCase":
-        """Return the same with some of its parts."""
         return replace(self, parts=tuple(parts))
 
     def stalled(self, stall: float) -> "StreamCase":
@@ -117,14 +115,12 @@ class StreamCase:
 
     @cached_property
     def words(self) -> NDArray[np.uint32]:
-        """The stream."""
         items = self.items
         pieces = stream(self.config, list(items.values()), np.random.default_rng(self.seed))
         return spoilt(dict(zip([BEGIN, *items, END], pieces, strict=True)), self.mutations)
 
     @cached_property
     def run(self) -> Run:
-        """What is simulated."""
         changes = {}
         for disturbance in self.disturbances:
             changes |= dict(disturbance.change)
@@ -181,7 +177,6 @@ class StreamCase:
 
 
 def random_case(config: AcceleratorConfig, seed: int) -> StreamCase:
-    """Return the case of a seed."""
     rng = np.random.default_rng([0x57EA, seed])
     program = ProgramRandom(config, rng).program(int(rng.integers(1, 7)))
     parts: list[Part] = list(enumerate(program.items, start=1))
@@ -344,7 +339,6 @@ ARENA = WINDOW + BEHIND
 
 
 def plan(request: Request) -> Iterator[Unit]:
-    """Yield units of some streams each."""
     yield from request.units("streams", "", TOGETHER)
 
 

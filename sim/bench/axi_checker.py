@@ -82,10 +82,7 @@ class AxiChecker:
             self.step()
 
     def step(self) -> None:
-        """Check the cycle that ends now.
-
-        Raises AxiRuleViolation if a rule was broken.
-        """
+        """Check the cycle that ends now. Raises AxiRuleViolation if a rule was broken."""
         # Answers first: what is asked for in this cycle cannot be answered in it.
         for channel in ("r", "b", "ar", "aw", "w"):
             if channel in self._channels:

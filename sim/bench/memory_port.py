@@ -2,15 +2,18 @@
 
 import random
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
+import cocotb
 from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 
 from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.ports import BURST
-from eightfold.sim.bench.stream import CLOCK_NS, StreamSink
-from eightfold.sim.bench.support import clock_cycles, stall_rng
+from eightfold.sim.bench.scoreboard import StreamScoreboard
+from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.support import clock_cycles, cycle, stall_rng, start_clock_and_reset
 
 
 class MemoryPort:
@@ -85,18 +88,78 @@ class MemoryPort:
                 self._valid.value = int(valid)
 
 
-CYCLES = 500
-"""Cycles in which all is requested that will be while the output waits."""
+STALLS = (
+    ("idle", "stall", "latency"),
+    [(0.0, 0.0, 2), (0.3, 0.3, 9), (0.0, 0.8, 2), (0.7, 0.0, 30)],
+)
+"""Pauses of commands and memory, pauses of who takes the words, and the memory's latency."""
 
 
-async def expect_little_ahead(dut: Any, memory: MemoryPort) -> None:
-    """While the output waits less is requested with ``yields`` than without, and the rest later.
+class FetchBench:
+    """A unit that fetches what commands say, its memory, and the words that it should give.
 
-    Ends with ``yields`` set; commands for more than is fetched ahead have been sent, with it set.
+    ``commands`` and ``words`` are names of streams. ``cycles`` has the clock cycle of each word,
+    ``faults`` is in how many ``fault`` was there.
     """
-    await clock_cycles(dut, CYCLES)
-    requested = memory.requested
-    dut.yields.value = 0
-    await clock_cycles(dut, CYCLES)
-    assert YIELDING < requested < memory.requested
-    dut.yields.value = 1
+
+    QUIET = 500
+    """Cycles in which all is requested that will be while the output waits."""
+
+    def __init__(
+        self,
+        dut: Any,
+        contents: bytes,
+        port: int,
+        commands: str,
+        words: str,
+        *,
+        idle: float = 0.0,
+        stall: float = 0.0,
+        latency: int = 2,
+    ) -> None:
+        self.dut, self.contents = dut, contents
+        self.memory = MemoryPort(
+            dut, "memory", contents, port, latency=latency, idle=idle, stall=idle
+        )
+        self.commands = StreamSource(dut, commands, idle=idle)
+        self.sink = StreamSink(dut, words, stall=stall)
+        self.scoreboard = StreamScoreboard(dut)
+        self.cycles: list[int] = []
+        self.faults = 0
+        self.sink.add_callback(lambda _: self.cycles.append(cycle()))
+        dut.yields.value = 0
+
+    async def begin(self, commands: Sequence[int], words: Sequence[int]) -> None:
+        """Reset, send the words of commands, and expect those that they ask for."""
+        self.scoreboard.expect(self.sink, words)
+        await start_clock_and_reset(self.dut)
+        cocotb.start_soon(self.memory.run())
+        if hasattr(self.dut, "fault"):
+            cocotb.start_soon(self._count_faults())
+        cocotb.start_soon(watchdog([self.commands, self.memory.sink, self.sink], 4000))
+        if commands:
+            self.commands.append(list(commands))
+
+    async def release(self) -> None:
+        """Let the words that were held go, and wait until all of them were right."""
+        self.sink.stall = 0.0
+        await self.scoreboard.finish()
+
+    async def expect_little_ahead(self) -> None:
+        """While the output waits less is requested with ``yields`` than without, the rest later.
+
+        Commands for more than is fetched ahead have been sent, with ``yields``; it is set again.
+        """
+        await clock_cycles(self.dut, self.QUIET)
+        requested = self.memory.requested
+        self.dut.yields.value = 0
+        await clock_cycles(self.dut, self.QUIET)
+        assert YIELDING < requested < self.memory.requested
+        self.dut.yields.value = 1
+        await self.release()
+
+    async def _count_faults(self) -> None:
+        edge = RisingEdge(self.dut.clk)
+        while True:
+            await edge
+            self.faults += int(self.dut.fault.value)

@@ -43,7 +43,6 @@ class Registers:
         self._dut, self._bus = dut, bus
 
     async def write(self, name: str, value: int) -> None:
-        """Write a register."""
         await self._bus.write(REGISTER[name].offset, value)
 
     async def read(self, name: str) -> int:

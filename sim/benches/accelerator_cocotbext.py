@@ -54,7 +54,6 @@ class PythonMemory:
         """The models raise what they find at once."""
 
     def events(self) -> NDArray[np.int64]:
-        """Return no events."""
         return np.zeros((0, 2 + len(isa.COUNTERS)), np.int64)
 
 
@@ -87,7 +86,6 @@ def set_pauses(model: Any, name: str) -> None:
 
 
 def pauses(name: str, stall: float) -> Iterator[bool]:
-    """Yield whether to pause in each cycle."""
     generator = stall_rng(name)
     while True:
         yield generator.random() < stall

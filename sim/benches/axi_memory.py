@@ -95,7 +95,6 @@ class MemoryBench:
 
 
 def pauses(stream: int) -> Any:
-    """Yield whether to pause, mostly not."""
     generator = rng(stream)
     while True:
         yield bool(generator.random() < 0.3)

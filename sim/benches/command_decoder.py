@@ -87,7 +87,6 @@ class DecoderBench:
         self.dut.exhausted.value = 0
 
     async def start(self) -> None:
-        """Start the clock."""
         await start_clock_and_reset(self.dut)
 
     async def decode(self, words: Sequence[int], stall: float = 0.0) -> Outcome:

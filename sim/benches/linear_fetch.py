@@ -8,20 +8,16 @@ from typing import Any
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
-from cocotb.utils import get_sim_time
 
 from eightfold.hw.memory.linear_fetch import YIELDING, run_layout
 from eightfold.hw.ports import BURST
-from eightfold.sim.bench.memory_port import MemoryPort
-from eightfold.sim.bench.scoreboard import StreamScoreboard
-from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.memory_port import STALLS, FetchBench
 from eightfold.sim.bench.support import (
     clock_cycles,
     cycle,
     parameters,
     rng,
     stall_rng,
-    start_clock_and_reset,
 )
 from eightfold.sim.bench.words import pack
 
@@ -29,28 +25,14 @@ BEATS = 4096
 """The beats of memory."""
 
 
-class FetchBench:
-    """A fetch with a memory of random bytes, and the words it should give."""
+class LinearBench(FetchBench):
+    """A fetch with a memory of random bytes, and the beats of runs."""
 
     def __init__(self, dut: Any, idle: float, stall: float, latency: int) -> None:
-        self.dut = dut
         self.port: int = parameters()["port"]
         self.depth: int = parameters()["depth"]
-        self.contents = rng(0).bytes(BEATS * self.port)
-        self.memory = MemoryPort(
-            dut, "memory", self.contents, self.port, latency=latency, idle=idle, stall=idle
-        )
-        self.runs = StreamSource(dut, "runs", idle=idle)
-        self.sink = StreamSink(dut, "o", stall=stall)
-        self.scoreboard = StreamScoreboard(dut)
-        self.cycles: list[int] = []
-        self.most = 0
-        self.sink.add_callback(self._note)
-        dut.yields.value = 0
-
-    def _note(self, _: int) -> None:
-        self.cycles.append(cycle())
-        self.most = max(self.most, self.memory.requested - len(self.cycles))
+        rates: Any = {"idle": idle, "stall": stall, "latency": latency}
+        super().__init__(dut, rng(0).bytes(BEATS * self.port), self.port, "runs", "o", **rates)
 
     async def start(self, runs: list[tuple[int, int]]) -> None:
         """Reset, expect the beats of some runs (first beat, beats), and send these."""
@@ -59,12 +41,9 @@ class FetchBench:
             for first, beats in runs
             for at in range(first, first + beats)
         ]
-        self.scoreboard.expect(self.sink, words)
-        await start_clock_and_reset(self.dut)
-        cocotb.start_soon(self.memory.run())
-        cocotb.start_soon(watchdog([self.runs, self.memory.sink, self.sink]))
         first, beats = (np.array(column) for column in zip(*runs, strict=True))
-        self.runs.append(pack(run_layout(), {"address": first * self.port, "beats": beats}))
+        fields = {"address": first * self.port, "beats": beats}
+        await self.begin(pack(run_layout(), fields), words)
 
 
 def random_runs(generator: np.random.Generator, count: int) -> list[tuple[int, int]]:
@@ -79,12 +58,10 @@ def random_runs(generator: np.random.Generator, count: int) -> list[tuple[int, i
 
 
 @cocotb.test()
-@cocotb.parametrize(
-    (("idle", "stall", "latency"), [(0.0, 0.0, 2), (0.3, 0.3, 9), (0.0, 0.8, 2), (0.7, 0.0, 30)])
-)
+@cocotb.parametrize(STALLS)
 async def every_beat_of_every_run(dut: Any, idle: float, stall: float, latency: int) -> None:
     """Runs of all lengths give their beats in order; nothing else is asked for."""
-    bench = FetchBench(dut, idle, stall, latency)
+    bench = LinearBench(dut, idle, stall, latency)
     runs = random_runs(rng(1), 40)
     await bench.start(runs)
     await bench.scoreboard.finish()
@@ -94,19 +71,18 @@ async def every_beat_of_every_run(dut: Any, idle: float, stall: float, latency: 
 @cocotb.test()
 async def a_blocked_output_takes_what_fits_and_no_more(dut: Any) -> None:
     """Requests stop at the queue's depth, and go on where they stopped."""
-    bench = FetchBench(dut, 0.0, 0.99, 4)
+    bench = LinearBench(dut, 0.0, 0.99, 4)
     await bench.start([(3, 10 * bench.depth)])
     await clock_cycles(dut, 8 * bench.depth)
     # One word is in the output register, too.
     assert bench.depth - BURST < bench.memory.requested - bench.sink.transfers <= bench.depth + 1
-    bench.sink.stall = 0.0
-    await bench.scoreboard.finish()
+    await bench.release()
 
 
 @cocotb.test()
 async def yields_to_another_client_and_goes_on(dut: Any) -> None:
     """Nothing begins beyond what is stated, but everything comes even if it yields for ever."""
-    bench = FetchBench(dut, 0.0, 0.99, 4)
+    bench = LinearBench(dut, 0.0, 0.99, 4)
     dut.yields.value = 1
     await bench.start([(3, 4 * bench.depth), (1, 2 * bench.depth)])
     await clock_cycles(dut, 8 * bench.depth)
@@ -117,14 +93,13 @@ async def yields_to_another_client_and_goes_on(dut: Any) -> None:
     await clock_cycles(dut, 8 * bench.depth)
     assert bench.memory.requested - bench.sink.transfers > bench.depth - BURST
     dut.yields.value = 1
-    bench.sink.stall = 0.0
-    await bench.scoreboard.finish()
+    await bench.release()
 
 
 @cocotb.test()
 async def a_request_stays_when_it_is_to_yield(dut: Any) -> None:
     """Whenever `yields` rises and falls, the requests are the same, each until it is taken."""
-    bench = FetchBench(dut, 0.6, 0.3, 9)
+    bench = LinearBench(dut, 0.6, 0.3, 9)
     random = stall_rng("yields")
     edge = RisingEdge(dut.clk)
 
@@ -145,7 +120,7 @@ async def a_request_stays_when_it_is_to_yield(dut: Any) -> None:
 async def a_beat_per_cycle_behind_the_stated_latency(dut: Any, yields: int) -> None:
     """Long runs, from burst to burst and from run to run, flow without a pause."""
     ahead = min(parameters()["depth"], YIELDING + BURST) if yields else parameters()["depth"]
-    bench = FetchBench(dut, 0.0, 0.0, ahead - 24)
+    bench = LinearBench(dut, 0.0, 0.0, ahead - 24)
     dut.yields.value = yields
     await bench.start([(5, 200), (1000, 70), (77, 150)])
     await bench.scoreboard.finish()
@@ -155,15 +130,14 @@ async def a_beat_per_cycle_behind_the_stated_latency(dut: Any, yields: int) -> N
 @cocotb.test()
 async def the_stated_latency(dut: Any) -> None:
     """A lone run's request and its beat come after the stated cycles."""
-    bench = FetchBench(dut, 0.0, 0.0, 2)
+    bench = LinearBench(dut, 0.0, 0.0, 2)
     started = []
-    bench.memory.sink.add_callback(lambda _: started.append(get_sim_time("ns")))
-    await start_clock_and_reset(dut)
-    bench.scoreboard.expect(bench.sink, [int.from_bytes(bench.contents[: bench.port], "little")])
-    cocotb.start_soon(bench.memory.run())
-    await bench.runs.send(pack(run_layout(), {"address": 0, "beats": 1}))
+    bench.memory.sink.add_callback(lambda _: started.append(cycle()))
+    first = int.from_bytes(bench.contents[: bench.port], "little")
+    await bench.begin([], [first])
+    await bench.commands.send(pack(run_layout(), {"address": 0, "beats": 1}))
     sent = cycle()
     await bench.scoreboard.finish()
-    requested = int(started[0]) // CLOCK_NS
+    (requested,) = started
     assert requested - sent == 3
     assert bench.cycles[0] - requested == 2 + 3

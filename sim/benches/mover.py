@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eightfold.isa import ErrorCode, Space
 from eightfold.sim.bench.support import parameters, report, rng
-from eightfold.sim.benches.mover_harness import MoverBench, area, copies
+from eightfold.sim.benches.mover_harness import MoverBench, area, measure, single_run
 from eightfold.sim.stimuli.move import FAULTS, LEGAL, Move, execute, random_move, runs
 
 
@@ -24,7 +24,6 @@ async def commands_one_after_the_other(dut: Any, latency: int, stall: float, bus
     bench = MoverBench(dut, latency, stall, busy)
     generator = rng(1)
     await bench.start(generator)
-    expected = copies(bench.spaces)
     for number in range(parameters()["moves"]):
         pair = LEGAL[number % len(LEGAL)]
         half = int(generator.integers(2))
@@ -34,20 +33,19 @@ async def commands_one_after_the_other(dut: Any, latency: int, stall: float, bus
             area(bench, pair[1], 1 - half if same else None),
         )
         move = random_move(generator, pair, areas)
-        assert execute(move, expected)
-        bench.send(move)
+        bench.expect(move)
         await bench.run(number + 1)
         target = pair[1]
         if target == Space.SCRATCHPAD:
             # At once, where the last run was written.
             last = list(runs(move))[-1][1]
             got = await bench.read_scratchpad(range(last, last + 1))
-            places = (last + np.arange(bench.vector)) % len(expected[target])
-            bench.spaces[target][:] = expected[target]
-            bench.spaces[target][places] = got
-        bench.check_space(target, expected)
+            content = bench.spaces[target]
+            content[:] = bench.expected[target]
+            content[(last + np.arange(bench.vector)) % len(content)] = got
+        bench.check_space(target)
         assert bench.memory.idle
-    await bench.check(expected)
+    await bench.check()
 
 
 @cocotb.test()
@@ -59,22 +57,14 @@ async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: floa
     bench = MoverBench(dut, latency, stall, busy)
     generator = rng(2)
     await bench.start(generator)
-    expected = copies(bench.spaces)
-    count = 2 * parameters()["moves"]
-    for _ in range(count):
+    for _ in range(2 * parameters()["moves"]):
         pair = LEGAL[generator.integers(len(LEGAL))]
         longest = int(generator.choice([8, 64, 300]))
         move = random_move(
             generator, pair, (area(bench, pair[0], 0), area(bench, pair[1], 1)), longest
         )
-        assert execute(move, expected)
-        bench.send(move)
-    await bench.run(count)
-    for _ in range(50):
-        await bench.step()
-    assert len(bench.done) == count
-    assert bench.memory.idle
-    await bench.check(expected)
+        bench.expect(move)
+    await bench.finish()
 
 
 def spoil(bench: MoverBench, generator: np.random.Generator, kind: str) -> Move:
@@ -125,27 +115,18 @@ async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
     bench = MoverBench(dut, 7, stall)
     generator = rng(100 + FAULTS.index(kind))
     await bench.start(generator)
-    expected = copies(bench.spaces)
-    moves = []
-    for _ in range(int(generator.integers(3))):
+    count = int(generator.integers(3))
+    for _ in range(count):
         pair = LEGAL[generator.integers(len(LEGAL))]
         areas = (area(bench, pair[0], 0), area(bench, pair[1], 1))
-        moves.append(random_move(generator, pair, areas, 40))
-        assert execute(moves[-1], expected)
-    moves.append(spoil(bench, generator, kind))
-    assert not _executes(moves[-1], expected)
+        bench.expect(random_move(generator, pair, areas, 40))
+    wrong = spoil(bench, generator, kind)
+    assert not _executes(wrong, bench.expected)
     areas = (area(bench, Space.SCRATCHPAD, 0), area(bench, Space.ARENA, 1))
-    for move in (*moves, random_move(generator, (Space.SCRATCHPAD, Space.ARENA), areas)):
-        bench.send(move)
-    while not bench.fault:
-        await bench.step()
-        assert bench.still < 1000, "no fault"
-    for _ in range(100):
-        await bench.step()
-    assert len(bench.done) == len(moves) - 1
-    assert len(bench.fault) == 1
-    assert bench.code == ErrorCode.ADDRESS
-    await bench.check(expected)
+    behind = random_move(generator, (Space.SCRATCHPAD, Space.ARENA), areas)
+    bench.send(wrong)
+    bench.send(behind)
+    await bench.fail(count, ErrorCode.ADDRESS)
 
 
 def _executes(move: Move, spaces: dict[Space, NDArray[np.uint8]]) -> bool:
@@ -156,31 +137,7 @@ def _executes(move: Move, spaces: dict[Space, NDArray[np.uint8]]) -> bool:
 
 def contiguous(source: Space, target: Space, run: int, /, **fields: int) -> Move:
     """Return a command of one loop; not aligned to anything unless ``fields`` say so."""
-    move = {"source_space": source.value, "target_space": target.value, "run": run}
-    return (
-        move
-        | {"fill": 165, "source": 3, "target": 5}
-        | {f"count{k}": 1 for k in range(4)}
-        | ZERO
-        | fields
-    )
-
-
-ZERO = {f"{name}_stride{k}": 0 for name in ("source", "target") for k in range(4)}
-
-
-async def measure(dut: Any, moves: list[Move]) -> MoverBench:
-    """Run commands without stalls, with 20 cycles of memory latency."""
-    bench = MoverBench(dut, 20)
-    generator = rng(3)
-    await bench.start(generator)
-    expected = copies(bench.spaces)
-    for move in moves:
-        assert execute(move, expected)
-        bench.send(move)
-    await bench.run(len(moves))
-    await bench.check(expected)
-    return bench
+    return single_run(source, target, run, **({"source": 3, "target": 5} | fields))
 
 
 IM2COL = {
@@ -219,7 +176,7 @@ async def rate(dut: Any, case: str) -> None:
     """Cycles of a typical command, from its transfer to done, with 20 cycles of latency."""
     port, vector = parameters()["port"], parameters()["vector"]
     move, least = rate_cases(port, vector, parameters()["scratchpad"])[case]
-    bench = await measure(dut, [move])
+    bench = await measure(dut, [move], rng(3))
     cycles = bench.done[0] - bench.taken[0]
     report({f"rate of {case}": cycles})
     assert cycles <= least + 45, (case, cycles, least)
@@ -237,7 +194,7 @@ async def commands_follow_each_other(dut: Any) -> None:
         contiguous(Space.MODEL, Space.SCRATCHPAD, size, source=k * size, target=k * size)
         for k in range(6)
     ]
-    bench = await measure(dut, moves)
+    bench = await measure(dut, moves, rng(3))
     cycles = [cycle for cycle, _ in bench.memory.beats_read]
     idle = cycles[-1] - cycles[0] + 1 - len(cycles)
     report({"idle": idle / 5})

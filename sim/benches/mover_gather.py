@@ -8,9 +8,9 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from eightfold.isa import ErrorCode, Space
+from eightfold.isa import Space
 from eightfold.sim.bench.support import parameters, report, rng
-from eightfold.sim.benches.mover_harness import MoverBench, area, copies
+from eightfold.sim.benches.mover_harness import MoverBench, area, measure, single_run
 from eightfold.sim.stimuli.gather import (
     FAULTS,
     LEGAL,
@@ -42,24 +42,22 @@ async def indices_are_read_when_the_command_runs(
     bench = MoverBench(dut, latency, stall, busy)
     generator = rng(10)
     await bench.start(generator)
-    expected = copies(bench.spaces)
     for number in range(parameters()["moves"]):
         pair = LEGAL[number % len(LEGAL)]
         places = areas(bench, pair, int(generator.integers(2)))
-        content = expected[SCRATCHPAD].copy()
+        content = bench.expected[SCRATCHPAD].copy()
         taken = np.zeros(len(content), dtype=np.bool_)
         gather = random_gather(generator, pair, places, content, taken)
         low, high = np.flatnonzero(taken)[[0, -1]].tolist()
-        start = int(generator.integers(len(expected[MODEL]) - (high - low)))
-        for spaces in (expected, bench.spaces):
+        start = int(generator.integers(len(bench.expected[MODEL]) - (high - low)))
+        for spaces in (bench.expected, bench.spaces):
             spaces[MODEL][start : start + high - low + 1] = content[low : high + 1]
-        load = move(MODEL, SCRATCHPAD, high - low + 1, source=start, target=low)
+        load = single_run(MODEL, SCRATCHPAD, high - low + 1, source=start, target=low)
         for count, command in enumerate((load, gather), 2 * number + 1):
-            assert carry_out(command, expected) == ErrorCode.NONE
-            bench.send(command)
+            bench.expect(command)
             await bench.run(count)
         assert bench.memory.idle
-    await bench.check(expected)
+    await bench.check()
 
 
 @cocotb.test()
@@ -85,16 +83,9 @@ async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: floa
                 commands.append(random_move(generator, pair, inside, 40))
 
     await bench.start(generator, prepare)
-    expected = copies(bench.spaces)
     for command in commands:
-        assert carry_out(command, expected) == ErrorCode.NONE
-        bench.send(command)
-    await bench.run(len(commands))
-    for _ in range(50):
-        await bench.step()
-    assert len(bench.done) == len(commands)
-    assert bench.memory.idle
-    await bench.check(expected)
+        bench.expect(command)
+    await bench.finish()
 
 
 @cocotb.test()
@@ -117,11 +108,9 @@ async def a_reset_of_a_cycle_forgets_all(dut: Any) -> None:
         for _ in range(cycles):
             await bench.step()
         await bench.reset()
-        expected = copies(bench.spaces)
-        assert carry_out(behind, expected) == ErrorCode.NONE
-        bench.send(behind)
+        bench.expect(behind)
         await bench.run(1)
-        await bench.check(expected)
+        await bench.check()
 
 
 SIZES = {"n_high": (3,), "int16_ends": (1,), "int32_ends": (2,), "int64_ends": (3,)}
@@ -147,29 +136,13 @@ async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
         commands[-1] = spoil(generator, commands[-1], kind, content)
 
     await bench.start(generator, prepare)
-    expected = copies(bench.spaces)
-    for command in commands:
-        found = carry_out(command, expected)
-        assert found == (FAULTS[kind] if command is commands[-1] else ErrorCode.NONE)
+    for command in commands[:-1]:
+        bench.expect(command)
+    assert carry_out(commands[-1], bench.expected) == FAULTS[kind]
     behind = random_move(generator, (SCRATCHPAD, ARENA), areas(bench, (SCRATCHPAD, ARENA), 0)[:2])
-    for command in (*commands, behind):
-        bench.send(command)
-    while not bench.fault:
-        await bench.step()
-        assert bench.still < 1000, "no fault"
-    for _ in range(100):
-        await bench.step()
-    assert len(bench.done) == len(commands) - 1
-    assert (len(bench.fault), bench.code) == (1, FAULTS[kind])
-    await bench.check(expected)
-
-
-def move(source: Space, target: Space, run: int, /, **fields: int) -> Move:
-    """Return a MOVE of one run."""
-    spaces = {"source_space": source.value, "target_space": target.value}
-    once = {f"count{k}": 1 for k in range(4)}
-    still = {f"{name}_stride{k}": 0 for name in ("source", "target") for k in range(4)}
-    return spaces | {"run": run, "fill": 0} | once | still | fields
+    bench.send(commands[-1])
+    bench.send(behind)
+    await bench.fail(len(commands) - 1, FAULTS[kind])
 
 
 def contiguous(source: Space, target: Space, run: int, size: int, count: int) -> Move:
@@ -208,30 +181,19 @@ def rate_cases(port: int, vector: int) -> dict[str, tuple[Move, int]]:
     }
 
 
-async def measure(dut: Any, gather: Move) -> int:
-    """Return the cycles of a command, from its transfer to done, with 20 cycles of latency."""
-    bench = MoverBench(dut, 20)
-    generator = rng(12)
-
-    def prepare() -> None:
-        for run in range(len(addresses(gather))):
-            put(gather, run, int(generator.integers(gather["limit"])), bench.spaces[SCRATCHPAD])
-
-    await bench.start(generator, prepare)
-    expected = copies(bench.spaces)
-    assert carry_out(gather, expected) == ErrorCode.NONE
-    bench.send(gather)
-    await bench.run(1)
-    await bench.check(expected)
-    return bench.done[0] - bench.taken[0]
-
-
 @cocotb.test()
 @cocotb.parametrize(case=list(rate_cases(4, 4)))
 async def rate(dut: Any, case: str) -> None:
     """Cycles of a typical command."""
     port, vector = parameters()["port"], parameters()["vector"]
     gather, least = rate_cases(port, vector)[case]
-    cycles = await measure(dut, gather)
+    generator = rng(12)
+
+    def prepare(bench: MoverBench) -> None:
+        for run in range(len(addresses(gather))):
+            put(gather, run, int(generator.integers(gather["limit"])), bench.spaces[SCRATCHPAD])
+
+    bench = await measure(dut, [gather], generator, prepare)
+    cycles = bench.done[0] - bench.taken[0]
     report({f"rate of {case}": (cycles, least)})
     assert cycles <= least + 55, (case, cycles, least)

@@ -18,7 +18,7 @@ from eightfold.hw.ports import BURST
 from eightfold.isa import GATHER, MOVE, ErrorCode, Space
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.support import parameters, stall_rng, start_clock_and_reset
-from eightfold.sim.stimuli.gather import explain_copy
+from eightfold.sim.stimuli.gather import carry_out, explain_copy
 from eightfold.sim.stimuli.move import Move, encode
 
 
@@ -154,8 +154,8 @@ class MoverBench:
     """Sends commands, plays everything around the mover, and keeps what it wrote.
 
     ``spaces``: what the spaces hold now; of the scratchpad, what it held when last written or read
-    back. ``done``, ``fault``, ``reads``: cycles in which they were 1. ``code``: what it was, of the
-    last fault. ``sent``: commands queued so far.
+    back. ``expected``: what they should hold. ``done``, ``fault``, ``reads``: cycles in which they
+    were 1. ``code``: what it was, of the last fault. ``sent``: commands queued so far.
     """
 
     def __init__(self, dut: Any, latency: int = 5, stall: float = 0.0, busy: float = 0.0) -> None:
@@ -172,6 +172,7 @@ class MoverBench:
         }
         regions = [self.spaces[space] for space in SIZES]
         self.memory = MemoryStub(dut, self.port, [*BASES.values()], regions, latency, stall)
+        self.expected = copies(self.spaces)
         self.done: list[int] = []
         self.fault: list[int] = []
         self.code = ErrorCode.NONE
@@ -203,6 +204,7 @@ class MoverBench:
         for content in self.spaces.values():
             content[:] = generator.integers(0, 256, len(content), dtype=np.uint8)
         prepare()
+        self.expected = copies(self.spaces)
         content = self.spaces[Space.SCRATCHPAD]
         bits = (len(content) - 1).bit_length()
         self.dut.writer__valid.value = 1
@@ -230,22 +232,27 @@ class MoverBench:
         content = self.spaces[Space.SCRATCHPAD]
         content[:] = await self.read_scratchpad(range(0, len(content), self.vector))
 
-    async def check(self, expected: dict[Space, NDArray[np.uint8]]) -> None:
+    async def check(self) -> None:
         """Compare every space."""
         await self._read_back()
-        for space in expected:
-            self.check_space(space, expected)
+        for space in self.expected:
+            self.check_space(space)
 
-    def check_space(self, space: Space, expected: dict[Space, NDArray[np.uint8]]) -> None:
+    def check_space(self, space: Space) -> None:
         """Compare what a space holds here; says which command writes the first wrong byte."""
 
         def explain(offset: int) -> list[str]:
             for number, move in reversed(list(enumerate(self.sent))):
-                if lines := explain_copy(move, space, offset, expected[Space.SCRATCHPAD]):
+                if lines := explain_copy(move, space, offset, self.expected[Space.SCRATCHPAD]):
                     return [f"command {number} of {len(self.sent)}", *lines]
             return ["no command writes it"]
 
-        assert_equal_bytes(f"{space.name}: byte", self.spaces[space], expected[space], explain)
+        assert_equal_bytes(f"{space.name}: byte", self.spaces[space], self.expected[space], explain)
+
+    def expect(self, command: Move) -> None:
+        """Queue a command that is right, and do it in ``expected``."""
+        assert carry_out(command, self.expected) == ErrorCode.NONE
+        self.send(command)
 
     def send(self, move: Move) -> None:
         """Queue a command; behind a short one is what the port had before."""
@@ -297,16 +304,33 @@ class MoverBench:
         for name in ("engine__command__valid", "writer__valid"):
             getattr(self.dut, name).value = 0
         await self._read_back()
+        self.expected = copies(self.spaces)
 
     async def run(self, until: int, limit: int = 3000) -> None:
-        """Play until so many commands are done.
-
-        Raises TimeoutError if nothing moves, or a fault comes.
-        """
+        """Play until so many commands are done."""
         while len(self.done) < until:
             await self.step()
             if self.fault or self.still > limit:
                 raise TimeoutError(f"fault={self.fault}, done={len(self.done)} of {until}")
+
+    async def finish(self) -> None:
+        """Play until all commands are done, and a little longer, and compare every space."""
+        await self.run(len(self.sent))
+        for _ in range(50):
+            await self.step()
+        assert len(self.done) == len(self.sent)
+        assert self.memory.idle
+        await self.check()
+
+    async def fail(self, done: int, code: ErrorCode) -> None:
+        """Play until a fault stops the writing behind so many commands, and compare every space."""
+        while not self.fault:
+            await self.step()
+            assert self.still < 1000, "no fault"
+        for _ in range(100):
+            await self.step()
+        assert (len(self.done), len(self.fault), self.code) == (done, 1, code)
+        await self.check()
 
     def _pauses(self, probability: float) -> bool:
         return bool(probability) and self._rng.random() < probability
@@ -333,3 +357,27 @@ def area(bench: MoverBench, space: Space, half: int | None) -> tuple[int, int]:
 def copies(spaces: dict[Space, NDArray[np.uint8]]) -> dict[Space, NDArray[np.uint8]]:
     """Return the spaces' content, to be changed."""
     return {space: content.copy() for space, content in spaces.items()}
+
+
+async def measure(
+    dut: Any,
+    commands: list[Move],
+    generator: np.random.Generator,
+    prepare: Callable[[MoverBench], None] = lambda bench: None,
+) -> MoverBench:
+    """Run commands without stalls, with 20 cycles of memory latency."""
+    bench = MoverBench(dut, 20)
+    await bench.start(generator, lambda: prepare(bench))
+    for command in commands:
+        bench.expect(command)
+    await bench.run(len(commands))
+    await bench.check()
+    return bench
+
+
+def single_run(source: Space, target: Space, run: int, /, **fields: int) -> Move:
+    """Return a MOVE of one run, unless ``fields`` say more."""
+    spaces = {"source_space": source.value, "target_space": target.value}
+    once = {f"count{k}": 1 for k in range(4)}
+    still = {f"{name}_stride{k}": 0 for name in ("source", "target") for k in range(4)}
+    return spaces | {"run": run, "fill": 165} | once | still | fields

@@ -7,21 +7,11 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from cocotb.triggers import RisingEdge
 
 from eightfold.hw.matrix.parameter_records import BIAS, RECORD
 from eightfold.isa import PARAMETERS, REQUANTIZE_LAYOUT
-from eightfold.sim.bench.memory_port import MemoryPort, expect_little_ahead
-from eightfold.sim.bench.scoreboard import StreamScoreboard
-from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
-from eightfold.sim.bench.support import (
-    clock_cycles,
-    configuration,
-    cycle,
-    report,
-    rng,
-    start_clock_and_reset,
-)
+from eightfold.sim.bench.memory_port import STALLS, FetchBench
+from eightfold.sim.bench.support import clock_cycles, configuration, report, rng
 
 BASE = 4096 - 64
 SIZE = (1 << 14) + BIAS
@@ -33,48 +23,28 @@ RECORD_BITS = REQUANTIZE_LAYOUT.size
 Command = dict[str, int]
 
 
-class ParameterBench:
+class ParameterBench(FetchBench):
     """A parameter stream with a model of random bytes in memory."""
 
     def __init__(
         self, dut: Any, idle: float, stall: float, latency: int = 8, size: int = SIZE
     ) -> None:
-        self.dut = dut
         self.config = configuration()
-        self.alignment = max(RECORD, self.config.port)
-        self.contents = rng(0).bytes(BASE + SIZE + BEYOND)
-        self.memory = MemoryPort(
-            dut, "memory", self.contents, self.config.port, latency=latency, idle=idle, stall=idle
-        )
-        self.commands = StreamSource(dut, "command", idle=idle)
-        self.sink = StreamSink(dut, "parameters", stall=stall)
-        self.scoreboard = StreamScoreboard(dut)
-        self.cycles: list[int] = []
-        self.faults = 0
+        port = self.config.port
+        self.alignment = max(RECORD, port)
+        rates: Any = {"idle": idle, "stall": stall, "latency": latency}
+        contents = rng(0).bytes(BASE + SIZE + BEYOND)
+        super().__init__(dut, contents, port, "command", "parameters", **rates)
         self.size = size
-        dut.yields.value = 0
-        self.sink.add_callback(lambda _: self.cycles.append(cycle()))
         dut.region.value = BASE | size << 32
 
     async def start(self, commands: list[Command]) -> None:
         """Reset, expect the channels of some commands, and send these."""
+        encoded = [PARAMETERS.encode(**command).tobytes() for command in commands]
         words = [word for command in commands for word in self.words(command)]
-        self.scoreboard.expect(self.sink, words)
-        await start_clock_and_reset(self.dut)
-        cocotb.start_soon(self.memory.run())
-        cocotb.start_soon(self._count())
-        cocotb.start_soon(watchdog([self.commands, self.memory.sink, self.sink], 4000))
-        words = [PARAMETERS.encode(**command).tobytes() for command in commands]
-        self.commands.append([int.from_bytes(word, "little") for word in words])
-
-    async def _count(self) -> None:
-        edge = RisingEdge(self.dut.clk)
-        while True:
-            await edge
-            self.faults += int(self.dut.fault.value)
+        await self.begin([int.from_bytes(word, "little") for word in encoded], words)
 
     def bad(self, command: Command) -> bool:
-        """Return whether a command is to be ignored."""
         outside = command["address"] + size_of(command) > self.size
         return outside or command["address"] % self.alignment != 0 or command["channels"] == 0
 
@@ -124,9 +94,7 @@ def size_of(command: Command) -> int:
 
 
 @cocotb.test()
-@cocotb.parametrize(
-    (("idle", "stall", "latency"), [(0.0, 0.0, 2), (0.3, 0.3, 9), (0.0, 0.8, 2), (0.7, 0.0, 30)])
-)
+@cocotb.parametrize(STALLS)
 async def every_channel_of_every_bank(dut: Any, idle: float, stall: float, latency: int) -> None:
     """Random commands of both kinds give their channels in order, `last` at the end of a bank."""
     bench = ParameterBench(dut, idle, stall, latency)
@@ -163,9 +131,7 @@ async def little_is_fetched_ahead_while_it_yields(dut: Any) -> None:
     bench = ParameterBench(dut, 0.0, 1.0)
     dut.yields.value = 1
     await bench.start([{"address": 0, "channels": SIZE // RECORD, "shared": 0}])
-    await expect_little_ahead(dut, bench.memory)
-    bench.sink.stall = 0.0
-    await bench.scoreboard.finish()
+    await bench.expect_little_ahead()
 
 
 @cocotb.test()
@@ -177,8 +143,7 @@ async def commands_are_fetched_while_the_output_waits(dut: Any) -> None:
     await clock_cycles(dut, 100)
     assert len(bench.cycles) < 8
     assert bench.memory.beats == sum(bench.beats(command) for command in commands)
-    bench.sink.stall = 0.0
-    await bench.scoreboard.finish()
+    await bench.release()
 
 
 @cocotb.test()

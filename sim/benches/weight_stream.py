@@ -7,21 +7,11 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from cocotb.triggers import RisingEdge
 
 from eightfold.hw.matrix.weight_stream import WeightCommands
 from eightfold.isa import WEIGHTS
-from eightfold.sim.bench.memory_port import MemoryPort, expect_little_ahead
-from eightfold.sim.bench.scoreboard import StreamScoreboard
-from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
-from eightfold.sim.bench.support import (
-    clock_cycles,
-    configuration,
-    cycle,
-    report,
-    rng,
-    start_clock_and_reset,
-)
+from eightfold.sim.bench.memory_port import STALLS, FetchBench
+from eightfold.sim.bench.support import clock_cycles, configuration, report, rng
 from eightfold.target.config import AcceleratorConfig
 
 BASE = 1024
@@ -32,50 +22,27 @@ BEYOND = 1024
 Command = dict[str, int]
 
 
-class WeightBench:
+class WeightBench(FetchBench):
     """A weight stream with a model of random bytes in memory."""
 
     def __init__(self, dut: Any, idle: float, stall: float, latency: int = 8) -> None:
-        self.dut = dut
         self.config = configuration()
-        self.contents = rng(0).bytes(BASE + SIZE + BEYOND)
-        self.memory = MemoryPort(
-            dut, "memory", self.contents, self.config.port, latency=latency, idle=idle, stall=idle
-        )
-        self.commands = StreamSource(dut, "command", idle=idle)
-        self.sink = StreamSink(dut, "weights", stall=stall)
-        self.scoreboard = StreamScoreboard(dut)
-        self.cycles: list[int] = []
-        self.faults = 0
-        dut.yields.value = 0
-        self.sink.add_callback(lambda _: self.cycles.append(cycle()))
+        rates: Any = {"idle": idle, "stall": stall, "latency": latency}
+        contents = rng(0).bytes(BASE + SIZE + BEYOND)
+        super().__init__(dut, contents, self.config.port, "command", "weights", **rates)
         dut.region.value = BASE | SIZE << 32
 
     async def start(self, commands: list[Command]) -> None:
         """Reset, expect the words of some commands, and send these."""
+        encoded = [WEIGHTS.encode(**command).tobytes() for command in commands]
         words = [word for command in commands for word in self.words(command)]
-        self.scoreboard.expect(self.sink, words)
-        await start_clock_and_reset(self.dut)
-        cocotb.start_soon(self.memory.run())
-        cocotb.start_soon(self._count())
-        cocotb.start_soon(watchdog([self.commands, self.memory.sink, self.sink], 4000))
-        self.commands.append(
-            [int.from_bytes(WEIGHTS.encode(**command).tobytes(), "little") for command in commands]
-        )
-
-    async def _count(self) -> None:
-        edge = RisingEdge(self.dut.clk)
-        while True:
-            await edge
-            self.faults += int(self.dut.fault.value)
+        await self.begin([int.from_bytes(word, "little") for word in encoded], words)
 
     def bytes(self, command: Command) -> int:
-        """Return what a command fetches."""
         partial = command["partial"] * command["partial_lanes"]
         return (command["full"] * self.config.lanes + partial) * self.config.weight_word
 
     def bad(self, command: Command) -> bool:
-        """Return whether a command is to be ignored."""
         outside = command["address"] + self.bytes(command) > SIZE
         lanes = not 1 <= command["partial_lanes"] <= self.config.lanes
         unaligned = command["address"] % self.config.port != 0
@@ -113,9 +80,7 @@ def random_command(generator: np.random.Generator, config: AcceleratorConfig, mo
 
 
 @cocotb.test()
-@cocotb.parametrize(
-    (("idle", "stall", "latency"), [(0.0, 0.0, 2), (0.3, 0.3, 9), (0.0, 0.8, 2), (0.7, 0.0, 30)])
-)
+@cocotb.parametrize(STALLS)
 async def every_word_of_every_buffer(dut: Any, idle: float, stall: float, latency: int) -> None:
     """Random commands give their buffers in order, with `last` at the end of each."""
     bench = WeightBench(dut, idle, stall, latency)
@@ -166,9 +131,7 @@ async def little_is_fetched_ahead_while_it_yields(dut: Any) -> None:
     size = bench.config.lanes * bench.config.weight_word
     buffers = -(-beats * bench.config.port // size)
     await bench.start([{"address": 0, "full": buffers, "partial": 0, "partial_lanes": 0}] * 2)
-    await expect_little_ahead(dut, bench.memory)
-    bench.sink.stall = 0.0
-    await bench.scoreboard.finish()
+    await bench.expect_little_ahead()
 
 
 @cocotb.test()
@@ -182,8 +145,7 @@ async def commands_are_fetched_while_the_output_waits(dut: Any) -> None:
     await clock_cycles(dut, 100 + many * size // bench.config.port)
     assert len(bench.cycles) < buffers * bench.config.lanes
     assert bench.memory.beats == many * size // bench.config.port
-    bench.sink.stall = 0.0
-    await bench.scoreboard.finish()
+    await bench.release()
 
 
 @cocotb.test()

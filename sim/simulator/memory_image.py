@@ -70,10 +70,7 @@ class MemoryImage:
         return self.base + self.regions[name].start + offset
 
     def place(self, name: str, contents: bytes, offset: int = 0) -> None:
-        """Put bytes into a region.
-
-        Raises ValueError if they do not fit.
-        """
+        """Put bytes into a region. Raises ValueError if they do not fit."""
         region = self.regions[name]
         start = region.start + offset
         if offset < 0 or start + len(contents) > region.stop:

@@ -22,7 +22,6 @@ class RandomCommand:
 
     @property
     def engine(self) -> isa.Engine | None:
-        """Which engine runs it, if any."""
         return isa.ENGINES.get(self.opcode)
 
 
@@ -57,14 +56,12 @@ def random_stream(
 
 
 def begin_command(config: AcceleratorConfig) -> RandomCommand:
-    """Return the BEGIN of a stream for ``config``."""
     first, second = isa.configuration_words(config)
     begin = {"version": isa.VERSION, "configuration": first, "memories": second}
     return RandomCommand(isa.Opcode.BEGIN, 0, 0, isa.BEGIN.encode(**begin))
 
 
 def end_command(index: int) -> RandomCommand:
-    """Return END as command ``index`` of a stream."""
     return RandomCommand(isa.Opcode.END, 0, 0, isa.END.encode(index=index % (1 << 16)))
 
 

@@ -37,16 +37,13 @@ class MatrixJob:
         return len(self.weights) * (f["lead"] + f["y"] * f["x"])
 
     def command_word(self) -> int:
-        """Return the command as one integer."""
         return int.from_bytes(MATRIX.encode(**self.fields).tobytes(), "little")
 
     def weight_words(self, config: AcceleratorConfig) -> list[int]:
-        """Return the words of the weight stream."""
         taps = np.concatenate(self.weights)
         return pack(weight_layout(config), {"taps": taps, "last": _ends(self.weights)})
 
     def parameter_words(self) -> list[int]:
-        """Return the words of the parameter stream."""
         if not self.parameters:
             return []
         names = list(self.parameters[0])
@@ -98,7 +95,6 @@ class MatrixRandom:
         return jobs
 
     def dense(self) -> list[MatrixJob]:
-        """A convolution."""
         return [self._job(self._convolution())]
 
     def accumulating(self) -> list[MatrixJob]:
