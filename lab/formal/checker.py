@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,27 +18,23 @@ from eightfold.sim.simulator.limits import limited, ran_out
 from lab.formal.proof import Finding, Proof
 
 
-class Property(ABC):
-    """A unit, what drives it, and what must hold in each cycle.
+class Property:
+    """A unit, what drives it, and what must hold in each cycle: what ``build`` makes of it.
 
     What drives it is free: `free` returns inputs that have any value in any cycle, and the reset is
     such an input, of the unit and of the property. Memories and registers begin with their initial
-    values. A subclass has `build`, which is called once.
+    values.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, build: "Build") -> None:
         self.module = Module()
-        """What `build` has made."""
+        """What ``build`` has made."""
         self.ports: list[Signal] = []
         """The inputs, but for clock and reset."""
         self.goals: list[str] = []
         """What is met in some cycle of some run, in words."""
         self._registers = 0
-        self.build(self.module)
-
-    @abstractmethod
-    def build(self, m: Module) -> None:
-        """Add the unit, and say what must hold."""
+        build(self, self.module)
 
     def free(self, name: str, shape: ShapeLike = 1) -> Signal:
         """Return an input that may have any value in any cycle."""
@@ -70,6 +65,10 @@ class Property(ABC):
         """Return whether a word that is offered stays, and stays the same, until it is taken."""
         waited = self.before(valid & ~ready)
         return implies(waited, valid & (self.before(payload) == payload))
+
+
+Build = Callable[[Property, Module], None]
+"""Adds the unit, and says what must hold."""
 
 
 def implies(condition: Value, then: Value) -> Value:
@@ -126,7 +125,7 @@ class Checked(Proof):
     anything, or assumptions that rule everything out, are refuted.
     """
 
-    make: Callable[[], Property]
+    build: Build
     depth: int | None = None
     reach: int = 30
 
@@ -139,7 +138,7 @@ class Checked(Proof):
             return Finding("skipped", f"{COMMAND} is not installed: {how_to_install(COMMAND)}")
         with TemporaryDirectory(prefix="eightfold-") as scratch:
             folder = Path(scratch)
-            checked = self.make()
+            checked = Property(self.build)
             _write(checked, folder)
             return self._holds(folder) or self._reached(checked.goals, folder)
 

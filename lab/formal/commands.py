@@ -36,77 +36,75 @@ def free_bits(opcode: Opcode) -> list[int]:
     return [bits >> 32 * word & 0xFFFF_FFFF for word in range(command.words)]
 
 
-class Decoded(Property):
+def decoded(p: Property, m: Module, *, numbered: bool) -> None:
     """What the queues are offered is read again, as a stream of legal commands alone.
 
     ``numbered``: whether the numbers in the headers are looked at, which count the commands.
     """
+    config = PRESETS["nano"]
+    m.submodules.unit = unit = CommandDecoder(config)
+    valid, word = p.free("valid"), p.free("word", 32)
+    m.d.comb += [
+        unit.words.valid.eq(valid),
+        unit.words.payload.eq(word),
+        unit.exhausted.eq(p.free("exhausted")),
+    ]
+    ready = p.free("ready", len(QUEUES))
+    for number, queue in enumerate(unit.queues):
+        m.d.comb += queue.ready.eq(ready[number])
+    begun = _begun(m, valid & unit.words.ready, word)
+    offers = Cat(queue.valid for queue in unit.queues)
+    offered = Signal(32)
+    for queue in unit.queues:
+        with m.If(queue.valid):
+            m.d.comb += offered.eq(queue.payload)
+    p.always(implies(offers.any(), begun))
+    p.always((offers & (offers - 1)) == 0)
+    p.always(implies(p.before(unit.ended), ~offers.any()))
+    _read(p, m, offers, offered, ready, unit.last, numbered)
 
-    def __init__(self, numbered: bool) -> None:
-        self._numbered = numbered
-        super().__init__()
 
-    def build(self, m: Module) -> None:
-        config = PRESETS["nano"]
-        m.submodules.unit = unit = CommandDecoder(config)
-        valid, word = self.free("valid"), self.free("word", 32)
-        m.d.comb += [
-            unit.words.valid.eq(valid),
-            unit.words.payload.eq(word),
-            unit.exhausted.eq(self.free("exhausted")),
-        ]
-        ready = self.free("ready", len(QUEUES))
-        for number, queue in enumerate(unit.queues):
-            m.d.comb += queue.ready.eq(ready[number])
-        begun = self._begun(m, valid & unit.words.ready, word, config)
-        offers = Cat(queue.valid for queue in unit.queues)
-        offered = Signal(32)
-        for queue in unit.queues:
-            with m.If(queue.valid):
-                m.d.comb += offered.eq(queue.payload)
-        self.always(implies(offers.any(), begun))
-        self.always((offers & (offers - 1)) == 0)
-        self.always(implies(self.before(unit.ended), ~offers.any()))
-        self._read(m, offers, offered, ready, unit.last)
+def _begun(m: Module, taken: Value, word: Value) -> Signal:
+    """Return whether the stream has begun with BEGIN, every bit as it must be."""
+    expected = [Opcode.BEGIN.value, VERSION, *configuration_words(PRESETS["nano"])]
+    place = Signal(range(len(expected) + 1))
+    wrong = Signal()
+    begun = Signal()
+    m.d.comb += begun.eq((place == len(expected)) & ~wrong)
+    with m.If(taken & (place != len(expected))):
+        m.d.sync += place.eq(place + 1)
+        with m.If(word != Array(Const(each, 32) for each in expected)[place]):
+            m.d.sync += wrong.eq(1)
+    return begun
 
-    def _begun(self, m: Module, taken: Value, word: Value, config: object) -> Signal:
-        """Return whether the stream has begun with BEGIN, every bit as it must be."""
-        expected = [Opcode.BEGIN.value, VERSION, *configuration_words(PRESETS["nano"])]
-        place = Signal(range(len(expected) + 1))
-        wrong = Signal()
-        begun = Signal()
-        m.d.comb += begun.eq((place == len(expected)) & ~wrong)
-        with m.If(taken & (place != len(expected))):
-            m.d.sync += place.eq(place + 1)
-            with m.If(word != Array(Const(each, 32) for each in expected)[place]):
-                m.d.sync += wrong.eq(1)
-        return begun
 
-    def _read(self, m: Module, offers: Value, word: Value, ready: Value, last: Value) -> None:
-        place = Signal(range(LONGEST))
-        number = Signal(16, init=1)
-        current = Signal(8)
-        opcode = Mux(place == 0, word[:8], current)
-        queued = [each for opcodes in QUEUES for each in opcodes if each != Opcode.END]
-        for queue, opcodes in enumerate(QUEUES):
-            mine = Cat(opcode == each.value for each in opcodes).any()
-            self.always(implies(offers[queue], mine))
-        moves = (offers & ready).any()
-        for each in queued:
-            words = free_bits(each)
-            with m.If(offers.any() & (opcode == each.value)):
-                for at, bits in enumerate(words):
-                    with m.If(place == at):
-                        self.always((word & ~Const(bits, 32)) == 0)
-                self.always(place < len(words))
-                self.always(last == (place == len(words) - 1))
-        if self._numbered:
-            self.always(implies(offers.any() & (place == 0), word[16:] == number))
-        with m.If(moves):
-            m.d.sync += [current.eq(opcode), place.eq(Mux(last, 0, place + 1))]
-            with m.If(place == 0):
-                m.d.sync += number.eq(number + 1)
-        self.reaches("a word of a command reaches a queue", moves & (place == 1))
+def _read(
+    p: Property, m: Module, offers: Value, word: Value, ready: Value, last: Value, numbered: bool
+) -> None:
+    place = Signal(range(LONGEST))
+    number = Signal(16, init=1)
+    current = Signal(8)
+    opcode = Mux(place == 0, word[:8], current)
+    queued = [each for opcodes in QUEUES for each in opcodes if each != Opcode.END]
+    for queue, opcodes in enumerate(QUEUES):
+        mine = Cat(opcode == each.value for each in opcodes).any()
+        p.always(implies(offers[queue], mine))
+    moves = (offers & ready).any()
+    for each in queued:
+        words = free_bits(each)
+        with m.If(offers.any() & (opcode == each.value)):
+            for at, bits in enumerate(words):
+                with m.If(place == at):
+                    p.always((word & ~Const(bits, 32)) == 0)
+            p.always(place < len(words))
+            p.always(last == (place == len(words) - 1))
+    if numbered:
+        p.always(implies(offers.any() & (place == 0), word[16:] == number))
+    with m.If(moves):
+        m.d.sync += [current.eq(opcode), place.eq(Mux(last, 0, place + 1))]
+        with m.If(place == 0):
+            m.d.sync += number.eq(number + 1)
+    p.reaches("a word of a command reaches a queue", moves & (place == 1))
 
 
 def counter() -> Iterator[Claim]:
@@ -195,7 +193,7 @@ PROOFS: tuple[Proof, ...] = (
         name="commands",
         file=FILE,
         text=RULES + "; commands are numbered without a gap",
-        make=partial(Decoded, True),
+        build=partial(decoded, numbered=True),
         depth=12,
         reach=12,
         limit=300,

@@ -25,185 +25,179 @@ CONFIG = PRESETS["nano"]
 PAGE = 4096
 
 
-class Port(Property):
-    """A memory port between clients that ask for legal bursts and a memory that keeps to AXI4."""
+def _burst(p: Property, client: Any, name: str) -> None:
+    """Drive a client's requests: of 1 to `BURST` beats, within a multiple of `BURST` beats.
 
-    def burst(self, client: Any, request: Any, name: str) -> None:
-        """Drive a client's requests: of 1 to `BURST` beats, within a multiple of `BURST` beats.
-
-        What is asked for stays until it is taken.
-        """
-        valid = self.free(f"{name}_valid")
-        address = self.free(f"{name}_address", ADDRESS_BITS)
-        beats = self.free(f"{name}_beats", range(BURST + 1))
-        shift = CONFIG.port.bit_length() - 1
-        place = (address >> shift)[: BURST.bit_length() - 1]
-        self.assume(implies(valid, (beats != 0) & (place + beats <= BURST)))
-        self.assume(implies(valid, address[:shift] == 0))
-        self.assume(self.stable(valid, request.ready, Cat(address, beats)))
-        self.module.d.comb += [
-            request.valid.eq(valid),
-            request.payload.address.eq(address),
-            request.payload.beats.eq(beats),
-        ]
-
-    def address(self, axi: Any, channel: str, ready: Value) -> Value:
-        """Claim what holds of an address channel; return whether it transfers."""
-        valid, address, length = (getattr(axi, f"{channel}{n}") for n in ("valid", "addr", "len"))
-        self.always(self.stable(valid, ready, Cat(address, length)))
-        last = address[:12] + (length + 1) * CONFIG.port
-        self.always(implies(valid, (length < BURST) & (last <= PAGE)))
-        return valid & ready
+    What is asked for stays until it is taken.
+    """
+    request = client.request
+    valid = p.free(f"{name}_valid")
+    address = p.free(f"{name}_address", ADDRESS_BITS)
+    beats = p.free(f"{name}_beats", range(BURST + 1))
+    shift = CONFIG.port.bit_length() - 1
+    place = (address >> shift)[: BURST.bit_length() - 1]
+    p.assume(implies(valid, (beats != 0) & (place + beats <= BURST)))
+    p.assume(implies(valid, address[:shift] == 0))
+    p.assume(p.stable(valid, request.ready, Cat(address, beats)))
+    p.module.d.comb += [
+        request.valid.eq(valid),
+        request.payload.address.eq(address),
+        request.payload.beats.eq(beats),
+    ]
 
 
-class Reads(Port):
+def _address(p: Property, axi: Any, channel: str, ready: Value) -> Value:
+    """Claim what holds of an address channel; return whether it transfers."""
+    valid, address, length = (getattr(axi, f"{channel}{n}") for n in ("valid", "addr", "len"))
+    p.always(p.stable(valid, ready, Cat(address, length)))
+    last = address[:12] + (length + 1) * CONFIG.port
+    p.always(implies(valid, (length < BURST) & (last <= PAGE)))
+    return valid & ready
+
+
+OUTSTANDING = 3
+"""Bursts of a reader that are under way."""
+
+
+def reads(p: Property, m: Module) -> None:
     """A `MemoryReader` of two clients, which may have a few bursts outstanding."""
-
-    OUTSTANDING = 3
-
-    def build(self, m: Module) -> None:
-        m.submodules.unit = unit = MemoryReader(CONFIG, clients=2, outstanding=self.OUTSTANDING)
-        stop = self.free("stop")
-        for number, client in enumerate(unit.clients):
-            self.burst(client, client.request, f"client{number}")
-        axi = unit.axi
-        arready, rvalid = self.free("arready"), self.free("rvalid")
-        m.d.comb += [
-            unit.stop.eq(stop),
-            axi.arready.eq(arready),
-            axi.rdata.eq(self.free("rdata", 32)),
-        ]
-        asked = self.address(axi, "ar", arready)
-        # Memory: lengths of the bursts that it was asked for, the oldest first.
-        lengths = [Signal(4, name=f"length{i}") for i in range(self.OUTSTANDING + 2)]
-        waiting = Signal(range(len(lengths) + 1))
-        answers = rvalid & (waiting != 0)
-        last = answers & (lengths[0] == 0)
-        m.d.comb += [axi.rvalid.eq(answers), axi.rlast.eq(last)]
-        kept = waiting - last
-        m.d.sync += waiting.eq(kept + asked)
-        for number, each in enumerate(lengths):
-            following = lengths[number + 1] if number + 1 < len(lengths) else each
-            left = each - answers if number == 0 else each
-            here = asked & (kept == number)
-            m.d.sync += each.eq(Mux(here, axi.arlen, Mux(last, following, left)))
-        taken = Cat(client.request.valid & client.request.ready for client in unit.clients)
-        self.always(axi.rready)
-        self.always((taken & (taken - 1)) == 0)
-        self.always(implies(stop, ~taken.any()))
-        self.always(implies(unit.idle, (waiting == 0) & ~axi.arvalid))
-        self.always(waiting <= self.OUTSTANDING)
-        delivered = Cat(client.valid for client in unit.clients)
-        self.always(delivered.any() == self.before(answers))
-        self.always((delivered & (delivered - 1)) == 0)
-        self.reaches("two bursts are outstanding", waiting == 2)
-        self.reaches("a burst has ended and the reader is idle", self.before(last) & ~asked)
+    m.submodules.unit = unit = MemoryReader(CONFIG, clients=2, outstanding=OUTSTANDING)
+    stop = p.free("stop")
+    for number, client in enumerate(unit.clients):
+        _burst(p, client, f"client{number}")
+    axi = unit.axi
+    arready, rvalid = p.free("arready"), p.free("rvalid")
+    m.d.comb += [
+        unit.stop.eq(stop),
+        axi.arready.eq(arready),
+        axi.rdata.eq(p.free("rdata", 32)),
+    ]
+    asked = _address(p, axi, "ar", arready)
+    # Memory: lengths of the bursts that it was asked for, the oldest first.
+    lengths = [Signal(4, name=f"length{i}") for i in range(OUTSTANDING + 2)]
+    waiting = Signal(range(len(lengths) + 1))
+    answers = rvalid & (waiting != 0)
+    last = answers & (lengths[0] == 0)
+    m.d.comb += [axi.rvalid.eq(answers), axi.rlast.eq(last)]
+    kept = waiting - last
+    m.d.sync += waiting.eq(kept + asked)
+    for number, each in enumerate(lengths):
+        following = lengths[number + 1] if number + 1 < len(lengths) else each
+        left = each - answers if number == 0 else each
+        here = asked & (kept == number)
+        m.d.sync += each.eq(Mux(here, axi.arlen, Mux(last, following, left)))
+    taken = Cat(client.request.valid & client.request.ready for client in unit.clients)
+    p.always(axi.rready)
+    p.always((taken & (taken - 1)) == 0)
+    p.always(implies(stop, ~taken.any()))
+    p.always(implies(unit.idle, (waiting == 0) & ~axi.arvalid))
+    p.always(waiting <= OUTSTANDING)
+    delivered = Cat(client.valid for client in unit.clients)
+    p.always(delivered.any() == p.before(answers))
+    p.always((delivered & (delivered - 1)) == 0)
+    p.reaches("two bursts are outstanding", waiting == 2)
+    p.reaches("a burst has ended and the reader is idle", p.before(last) & ~asked)
 
 
-class Writes(Port):
+def writes(p: Property, m: Module) -> None:
     """A `MemoryWriter`, whose client brings beats when it likes."""
-
-    def build(self, m: Module) -> None:
-        m.submodules.unit = unit = MemoryWriter(CONFIG)
-        axi, client = unit.axi, unit.client
-        self.burst(client, client.request, "client")
-        stop, awready, wready = (self.free(name) for name in ("stop", "awready", "wready"))
-        beat, data = self.free("beat"), self.free("data", 8 * CONFIG.port)
-        m.d.comb += [
-            unit.stop.eq(stop),
-            axi.awready.eq(awready),
-            axi.wready.eq(wready),
-            client.beats.valid.eq(beat),
-            client.beats.payload.data.eq(data),
-        ]
-        asked = self.address(axi, "aw", awready)
-        self.always(self.stable(axi.wvalid, wready, Cat(axi.wdata, axi.wstrb, axi.wlast)))
-        taken = client.request.valid & client.request.ready
-        self.always(implies(stop, ~taken))
-        # Beats that the client has brought, and that belong to no burst taken.
-        spare = Signal(range(unit.BEATS + 1))
-        size = client.request.payload.beats
-        brings = client.beats.valid & client.beats.ready
-        m.d.sync += spare.eq(spare + brings - Mux(taken, size, 0))
-        self.always(implies(taken, size <= spare))
-        sent = axi.wvalid & wready
-        ended = sent & axi.wlast
-        # Lengths of the bursts taken whose beats have not all left, the oldest first.
-        depth = unit.OUTSTANDING + 1
-        lengths = [Signal(range(BURST + 1), name=f"length{i}") for i in range(4)]
-        under_way = Signal(range(depth + 1))
-        position = Signal(range(BURST))
-        kept = under_way - ended
-        m.d.sync += [under_way.eq(kept + taken), position.eq(Mux(ended, 0, position + sent))]
-        for number, each in enumerate(lengths):
-            following = lengths[number + 1] if number + 1 < len(lengths) else each
-            moved = Mux(ended, following, each)
-            here = taken & (kept == number)
-            m.d.sync += each.eq(Mux(here, size, moved))
-        self.assume(under_way <= len(lengths))
-        self.always(implies(axi.wvalid, under_way != 0))
-        self.always(implies(axi.wvalid, axi.wlast == (position + 1 == lengths[0])))
-        # Memory answers what it has the address and the last beat of.
-        addresses, data_ended = Signal(range(depth + 1)), Signal(range(depth + 1))
-        answers = self.free("answers") & (addresses != 0) & (data_ended != 0)
-        outstanding = Signal(range(depth + 1))
-        m.d.comb += axi.bvalid.eq(answers)
-        m.d.sync += [
-            addresses.eq(addresses + asked - answers),
-            data_ended.eq(data_ended + ended - answers),
-            outstanding.eq(outstanding + taken - answers),
-        ]
-        self.always(axi.bready)
-        self.always(implies(unit.idle, (outstanding == 0) & ~axi.awvalid & ~axi.wvalid))
-        self.always(implies(unit.idle, ~client.answered))
-        self.always(outstanding <= unit.OUTSTANDING)
-        self.always(client.answered == self.before(answers))
-        self.reaches("a burst of three beats ends", ended & (position == 2))
-        self.reaches("a burst is answered", answers)
+    m.submodules.unit = unit = MemoryWriter(CONFIG)
+    axi, client = unit.axi, unit.client
+    _burst(p, client, "client")
+    stop, awready, wready = (p.free(name) for name in ("stop", "awready", "wready"))
+    beat, data = p.free("beat"), p.free("data", 8 * CONFIG.port)
+    m.d.comb += [
+        unit.stop.eq(stop),
+        axi.awready.eq(awready),
+        axi.wready.eq(wready),
+        client.beats.valid.eq(beat),
+        client.beats.payload.data.eq(data),
+    ]
+    asked = _address(p, axi, "aw", awready)
+    p.always(p.stable(axi.wvalid, wready, Cat(axi.wdata, axi.wstrb, axi.wlast)))
+    taken = client.request.valid & client.request.ready
+    p.always(implies(stop, ~taken))
+    # Beats that the client has brought, and that belong to no burst taken.
+    spare = Signal(range(unit.BEATS + 1))
+    size = client.request.payload.beats
+    brings = client.beats.valid & client.beats.ready
+    m.d.sync += spare.eq(spare + brings - Mux(taken, size, 0))
+    p.always(implies(taken, size <= spare))
+    sent = axi.wvalid & wready
+    ended = sent & axi.wlast
+    # Lengths of the bursts taken whose beats have not all left, the oldest first.
+    depth = unit.OUTSTANDING + 1
+    lengths = [Signal(range(BURST + 1), name=f"length{i}") for i in range(4)]
+    under_way = Signal(range(depth + 1))
+    position = Signal(range(BURST))
+    kept = under_way - ended
+    m.d.sync += [under_way.eq(kept + taken), position.eq(Mux(ended, 0, position + sent))]
+    for number, each in enumerate(lengths):
+        following = lengths[number + 1] if number + 1 < len(lengths) else each
+        moved = Mux(ended, following, each)
+        here = taken & (kept == number)
+        m.d.sync += each.eq(Mux(here, size, moved))
+    p.assume(under_way <= len(lengths))
+    p.always(implies(axi.wvalid, under_way != 0))
+    p.always(implies(axi.wvalid, axi.wlast == (position + 1 == lengths[0])))
+    # Memory answers what it has the address and the last beat of.
+    addresses, data_ended = Signal(range(depth + 1)), Signal(range(depth + 1))
+    answers = p.free("answers") & (addresses != 0) & (data_ended != 0)
+    outstanding = Signal(range(depth + 1))
+    m.d.comb += axi.bvalid.eq(answers)
+    m.d.sync += [
+        addresses.eq(addresses + asked - answers),
+        data_ended.eq(data_ended + ended - answers),
+        outstanding.eq(outstanding + taken - answers),
+    ]
+    p.always(axi.bready)
+    p.always(implies(unit.idle, (outstanding == 0) & ~axi.awvalid & ~axi.wvalid))
+    p.always(implies(unit.idle, ~client.answered))
+    p.always(outstanding <= unit.OUTSTANDING)
+    p.always(client.answered == p.before(answers))
+    p.reaches("a burst of three beats ends", ended & (position == 2))
+    p.reaches("a burst is answered", answers)
 
 
-class Runs(Property):
+def runs(p: Property, m: Module) -> None:
     """A `LinearFetch` of one run at a time; memory answers any beat that it was asked for."""
-
-    DEPTH = 2 * BURST
-
-    def build(self, m: Module) -> None:
-        m.submodules.unit = unit = LinearFetch(CONFIG, self.DEPTH)
-        shift = CONFIG.port.bit_length() - 1
-        valid, beats = self.free("valid"), self.free("beats", 32)
-        address = self.free("address", ADDRESS_BITS)
-        ready, granted = self.free("ready"), self.free("granted")
-        request = unit.memory.request
-        owed = Signal(range(2 * self.DEPTH))
-        answers = self.free("answers") & (owed != 0)
-        m.d.comb += [
-            unit.runs.valid.eq(valid),
-            unit.runs.payload.address.eq(address),
-            unit.runs.payload.beats.eq(beats),
-            unit.o.ready.eq(ready),
-            unit.yields.eq(self.free("yields")),
-            request.ready.eq(granted),
-            unit.memory.valid.eq(answers),
-        ]
-        asks, taken = request.valid & granted, valid & unit.runs.ready
-        size = request.payload.beats
-        # What of the run has not been asked for: everything that is, must be its next part.
-        first, left = Signal(ADDRESS_BITS - shift), Signal(32)
-        with m.If(taken):
-            m.d.sync += [first.eq(address[shift:]), left.eq(beats)]
-        with m.Elif(asks):
-            m.d.sync += [first.eq(first + size), left.eq(left - size)]
-        m.d.sync += owed.eq(owed + Mux(asks, size, 0) - answers)
-        within = (first[: BURST.bit_length() - 1] + size) <= BURST
-        self.always(self.stable(request.valid, granted, Value.cast(request.payload)))
-        self.always(implies(request.valid, (size != 0) & (size <= left) & within))
-        self.always(implies(request.valid, request.payload.address == (first << shift)[:32]))
-        self.always(implies(taken, left == 0))
-        held = Signal(range(2 * self.DEPTH))
-        m.d.sync += held.eq(held + answers - (unit.o.valid & ready))
-        # The queue's places, and the register behind it.
-        self.always(owed + held <= self.DEPTH + 1)
-        self.reaches("two bursts of a run are asked for", asks & (left == size) & (beats == 0))
+    depth = 2 * BURST
+    m.submodules.unit = unit = LinearFetch(CONFIG, depth)
+    shift = CONFIG.port.bit_length() - 1
+    valid, beats = p.free("valid"), p.free("beats", 32)
+    address = p.free("address", ADDRESS_BITS)
+    ready, granted = p.free("ready"), p.free("granted")
+    request = unit.memory.request
+    owed = Signal(range(2 * depth))
+    answers = p.free("answers") & (owed != 0)
+    m.d.comb += [
+        unit.runs.valid.eq(valid),
+        unit.runs.payload.address.eq(address),
+        unit.runs.payload.beats.eq(beats),
+        unit.o.ready.eq(ready),
+        unit.yields.eq(p.free("yields")),
+        request.ready.eq(granted),
+        unit.memory.valid.eq(answers),
+    ]
+    asks, taken = request.valid & granted, valid & unit.runs.ready
+    size = request.payload.beats
+    # What of the run has not been asked for: everything that is, must be its next part.
+    first, left = Signal(ADDRESS_BITS - shift), Signal(32)
+    with m.If(taken):
+        m.d.sync += [first.eq(address[shift:]), left.eq(beats)]
+    with m.Elif(asks):
+        m.d.sync += [first.eq(first + size), left.eq(left - size)]
+    m.d.sync += owed.eq(owed + Mux(asks, size, 0) - answers)
+    within = (first[: BURST.bit_length() - 1] + size) <= BURST
+    p.always(p.stable(request.valid, granted, Value.cast(request.payload)))
+    p.always(implies(request.valid, (size != 0) & (size <= left) & within))
+    p.always(implies(request.valid, request.payload.address == (first << shift)[:32]))
+    p.always(implies(taken, left == 0))
+    held = Signal(range(2 * depth))
+    m.d.sync += held.eq(held + answers - (unit.o.valid & ready))
+    # The queue's places, and the register behind it.
+    p.always(owed + held <= depth + 1)
+    p.reaches("two bursts of a run are asked for", asks & (left == size) & (beats == 0))
 
 
 DEPTH = 12
@@ -265,7 +259,7 @@ PROOFS: tuple[Proof, ...] = (
         " taken with `stop`, `idle` means that nothing is outstanding or undelivered",
         assumed="clients ask for bursts within a multiple of 16 beats; memory answers what it was"
         " asked for",
-        make=Reads,
+        build=reads,
         reach=DEPTH,
         limit=300,
         long=True,
@@ -284,7 +278,7 @@ PROOFS: tuple[Proof, ...] = (
         "that all are answered and the client knows",
         assumed="the client asks for bursts within a multiple of 16 beats; memory answers a burst"
         " after its address and its last beat; beats of at most four bursts are under way",
-        make=Writes,
+        build=writes,
         depth=DEPTH,
         reach=DEPTH,
         limit=300,
@@ -303,7 +297,7 @@ PROOFS: tuple[Proof, ...] = (
         "across a multiple of 16 beats, stable until they are taken, and never for more "
         "beats than there is room for",
         assumed="memory answers what it was asked for",
-        make=Runs,
+        build=runs,
         depth=DEPTH,
         reach=DEPTH,
         limit=300,

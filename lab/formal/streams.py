@@ -20,183 +20,156 @@ STORED = 2
 """Bits of a word in a queue: each is a word's length of state for the solver."""
 
 
-class Passage(Property):
-    """Words go in and come out: a count of those under way, and one of them that is followed.
+def follow(
+    p: Property,
+    m: Module,
+    places: int,
+    enters: Value,
+    word: Value,
+    leaves: Value,
+    offered: Value,
+) -> Signal:
+    """Count the words under way, and follow one of them; return how many are before a cycle.
 
     Which one is free, so that what holds of it holds of each. It leaves after those that were
     before it, as it came; and since the unit never has more words than places, and offers one
-    whenever it has any, none is lost.
+    whenever it has any, none is lost. ``word`` enters with ``enters``, ``offered`` leaves with
+    ``leaves``, also in one cycle.
     """
-
-    def follow(
-        self, m: Module, places: int, enters: Value, word: Value, leaves: Value, offered: Value
-    ) -> Signal:
-        """Follow a word, and return how many are under way before a cycle.
-
-        ``word`` enters with ``enters``, ``offered`` leaves with ``leaves``, also in one cycle.
-        """
-        held = Signal(range(places + 1))
-        chosen = self.free("chosen")
-        followed = Signal()
-        ahead = Signal(range(places + 1))
-        kept = Signal(len(word))
-        m.d.sync += held.eq(held + enters - leaves)
-        self.always(implies(leaves, (held != 0) | enters))
-        self.always(implies(enters, (held < places) | leaves))
-        self.always(implies(leaves & (held == 0), offered == word))
-        with m.If(~followed & chosen & enters & ~(leaves & (held == 0))):
-            m.d.sync += [followed.eq(1), ahead.eq(held - leaves), kept.eq(word)]
-        with m.Elif(followed & leaves):
-            m.d.sync += [ahead.eq(ahead - 1), followed.eq(ahead != 0)]
-            self.always(implies(ahead == 0, offered == kept))
-        self.reaches("a word that was followed leaves", followed & leaves & (ahead == 0))
-        self.reaches("all places are taken", held == places)
-        return held
+    held = Signal(range(places + 1))
+    chosen = p.free("chosen")
+    followed = Signal()
+    ahead = Signal(range(places + 1))
+    kept = Signal(len(word))
+    m.d.sync += held.eq(held + enters - leaves)
+    p.always(implies(leaves, (held != 0) | enters))
+    p.always(implies(enters, (held < places) | leaves))
+    p.always(implies(leaves & (held == 0), offered == word))
+    with m.If(~followed & chosen & enters & ~(leaves & (held == 0))):
+        m.d.sync += [followed.eq(1), ahead.eq(held - leaves), kept.eq(word)]
+    with m.Elif(followed & leaves):
+        m.d.sync += [ahead.eq(ahead - 1), followed.eq(ahead != 0)]
+        p.always(implies(ahead == 0, offered == kept))
+    p.reaches("a word that was followed leaves", followed & leaves & (ahead == 0))
+    p.reaches("all places are taken", held == places)
+    return held
 
 
-class Register(Passage):
+def register(
+    p: Property, m: Module, unit_class: Callable[[int], Any], places: int, through: bool
+) -> None:
     """One of the registers in a stream."""
-
-    def __init__(self, make: Callable[[int], Any], places: int, through: bool) -> None:
-        self._make, self._places, self._through = make, places, through
-        super().__init__()
-
-    def build(self, m: Module) -> None:
-        m.submodules.unit = unit = self._make(WORD)
-        valid, ready = self.free("valid"), self.free("ready")
-        word = self.free("word", WORD)
-        m.d.comb += [unit.i.valid.eq(valid), unit.i.payload.eq(word), unit.o.ready.eq(ready)]
-        enters, leaves = valid & unit.i.ready, unit.o.valid & ready
-        held = self.follow(m, self._places, enters, word, leaves, unit.o.payload)
-        self.always(self.stable(unit.o.valid, ready, unit.o.payload))
-        arrives = enters if self._through else Const(0)
-        self.always(unit.o.valid == ((held != 0) | arrives))
-        self.always(implies(held == 0, unit.i.ready))
-        self.always(implies(ready & self.before(ready), unit.i.ready))
-        steady = enters & self.before(enters)
-        self.reaches("words enter in two cycles one after the other", steady)
+    m.submodules.unit = unit = unit_class(WORD)
+    valid, ready = p.free("valid"), p.free("ready")
+    word = p.free("word", WORD)
+    m.d.comb += [unit.i.valid.eq(valid), unit.i.payload.eq(word), unit.o.ready.eq(ready)]
+    enters, leaves = valid & unit.i.ready, unit.o.valid & ready
+    held = follow(p, m, places, enters, word, leaves, unit.o.payload)
+    p.always(p.stable(unit.o.valid, ready, unit.o.payload))
+    arrives = enters if through else Const(0)
+    p.always(unit.o.valid == ((held != 0) | arrives))
+    p.always(implies(held == 0, unit.i.ready))
+    p.always(implies(ready & p.before(ready), unit.i.ready))
+    steady = enters & p.before(enters)
+    p.reaches("words enter in two cycles one after the other", steady)
 
 
-class Credits(Passage):
+def credits(p: Property, m: Module, depth: int) -> None:
     """A `CreditQueue` behind a pipeline that pushes whenever it likes, but once for each credit."""
-
-    def __init__(self, depth: int) -> None:
-        self._depth = depth
-        super().__init__()
-
-    def build(self, m: Module) -> None:
-        m.submodules.unit = unit = CreditQueue(STORED, self._depth)
-        take = self.free("take") & unit.available
-        owed = Signal(range(self._depth + 1))
-        push = self.free("push") & ((owed != 0) | take)
-        ready, word = self.free("ready"), self.free("word", STORED)
-        leaves = unit.o.valid & ready
-        m.d.sync += owed.eq(owed + take - push)
-        m.d.comb += [
-            unit.take.eq(take),
-            unit.push.eq(push),
-            unit.push_data.eq(word),
-            unit.o.ready.eq(ready),
-        ]
-        held = self.follow(m, self._depth, push, word, leaves, unit.o.payload)
-        self.always(self.stable(unit.o.valid, ready, unit.o.payload))
-        used = held + owed
-        self.always(used <= self._depth)
-        self.always(unit.available == (used < self._depth))
-        self.always(unit.several == (used + 1 < self._depth))
-        waited = self.before(held - leaves) != 0
-        self.always(implies(unit.o.valid, held != 0))
-        self.always(implies(waited, unit.o.valid))
-        self.reaches("the last credit is out while no result has come", owed == self._depth)
+    m.submodules.unit = unit = CreditQueue(STORED, depth)
+    take = p.free("take") & unit.available
+    owed = Signal(range(depth + 1))
+    push = p.free("push") & ((owed != 0) | take)
+    ready, word = p.free("ready"), p.free("word", STORED)
+    leaves = unit.o.valid & ready
+    m.d.sync += owed.eq(owed + take - push)
+    m.d.comb += [
+        unit.take.eq(take),
+        unit.push.eq(push),
+        unit.push_data.eq(word),
+        unit.o.ready.eq(ready),
+    ]
+    held = follow(p, m, depth, push, word, leaves, unit.o.payload)
+    p.always(p.stable(unit.o.valid, ready, unit.o.payload))
+    used = held + owed
+    p.always(used <= depth)
+    p.always(unit.available == (used < depth))
+    p.always(unit.several == (used + 1 < depth))
+    waited = p.before(held - leaves) != 0
+    p.always(implies(unit.o.valid, held != 0))
+    p.always(implies(waited, unit.o.valid))
+    p.reaches("the last credit is out while no result has come", owed == depth)
 
 
-class Places(Passage):
+def places(p: Property, m: Module, depth: int) -> None:
     """A `Fifo` that is written and read whenever it is asked, full or empty."""
-
-    def __init__(self, depth: int) -> None:
-        self._depth = depth
-        super().__init__()
-
-    def build(self, m: Module) -> None:
-        m.submodules.unit = unit = Fifo(STORED, self._depth)
-        asked, wanted, word = self.free("asked"), self.free("wanted"), self.free("word", STORED)
-        m.d.comb += [unit.w_en.eq(asked), unit.w_data.eq(word), unit.r_en.eq(wanted)]
-        enters, leaves = asked & unit.w_rdy, wanted & unit.r_rdy
-        held = self.follow(m, self._depth, enters, word, leaves, unit.r_data)
-        self.always(unit.w_rdy == (held < self._depth))
-        self.always(unit.r_rdy == (held != 0))
+    m.submodules.unit = unit = Fifo(STORED, depth)
+    asked, wanted, word = p.free("asked"), p.free("wanted"), p.free("word", STORED)
+    m.d.comb += [unit.w_en.eq(asked), unit.w_data.eq(word), unit.r_en.eq(wanted)]
+    enters, leaves = asked & unit.w_rdy, wanted & unit.r_rdy
+    held = follow(p, m, depth, enters, word, leaves, unit.r_data)
+    p.always(unit.w_rdy == (held < depth))
+    p.always(unit.r_rdy == (held != 0))
 
 
-class Cut(Property):
+def cut(p: Property, m: Module, i_bytes: int, o_bytes: int) -> None:
     """A `Gearbox` whose input words are the wider ones."""
-
-    def __init__(self, i_bytes: int, o_bytes: int) -> None:
-        self._i_bytes, self._o_bytes = i_bytes, o_bytes
-        super().__init__()
-
-    def build(self, m: Module) -> None:
-        m.submodules.unit = unit = Gearbox(self._i_bytes, self._o_bytes)
-        bits, parts = 8 * self._o_bytes, self._i_bytes // self._o_bytes
-        valid, ready, drop = (self.free(name) for name in ("valid", "ready", "drop"))
-        word = self.free("word", 8 * self._i_bytes)
-        m.d.comb += [
-            unit.i.valid.eq(valid),
-            unit.i.payload.eq(word),
-            unit.o.ready.eq(ready),
-            unit.drop.eq(drop),
-        ]
-        # The parts of a word leave while it is offered, so it has to stay as streams' words do.
-        waited = self.before(valid & ~unit.i.ready)
-        self.assume(implies(waited, valid & (self.before(word) == word)))
-        left = Signal(range(parts + 1), init=parts)  # parts of the word that have not left
-        rest = word >> (bits * (parts - left)[: range(parts + 1).stop.bit_length()])
-        leaves = unit.o.valid & ready
-        with m.If(unit.i.ready & valid):
-            m.d.sync += left.eq(parts)
-        with m.Elif(leaves):
-            m.d.sync += left.eq(left - 1)
-        self.always(left != 0)
-        self.always(unit.o.valid == valid)
-        self.always(unit.o.payload == rest[:bits])
-        self.always(implies(valid, unit.i.ready == (ready & (drop | (left == 1)))))
-        self.reaches("a word leaves whole", leaves & (left == 1))
-        self.reaches("a word is dropped before its last part", leaves & drop & (left == parts))
+    m.submodules.unit = unit = Gearbox(i_bytes, o_bytes)
+    bits, parts = 8 * o_bytes, i_bytes // o_bytes
+    valid, ready, drop = (p.free(name) for name in ("valid", "ready", "drop"))
+    word = p.free("word", 8 * i_bytes)
+    m.d.comb += [
+        unit.i.valid.eq(valid),
+        unit.i.payload.eq(word),
+        unit.o.ready.eq(ready),
+        unit.drop.eq(drop),
+    ]
+    # The parts of a word leave while it is offered, so it has to stay as streams' words do.
+    waited = p.before(valid & ~unit.i.ready)
+    p.assume(implies(waited, valid & (p.before(word) == word)))
+    left = Signal(range(parts + 1), init=parts)  # parts of the word that have not left
+    rest = word >> (bits * (parts - left)[: range(parts + 1).stop.bit_length()])
+    leaves = unit.o.valid & ready
+    with m.If(unit.i.ready & valid):
+        m.d.sync += left.eq(parts)
+    with m.Elif(leaves):
+        m.d.sync += left.eq(left - 1)
+    p.always(left != 0)
+    p.always(unit.o.valid == valid)
+    p.always(unit.o.payload == rest[:bits])
+    p.always(implies(valid, unit.i.ready == (ready & (drop | (left == 1)))))
+    p.reaches("a word leaves whole", leaves & (left == 1))
+    p.reaches("a word is dropped before its last part", leaves & drop & (left == parts))
 
 
-class Join(Property):
+def join(p: Property, m: Module, i_bytes: int, o_bytes: int) -> None:
     """A `Gearbox` whose output words are the wider ones."""
-
-    def __init__(self, i_bytes: int, o_bytes: int) -> None:
-        self._i_bytes, self._o_bytes = i_bytes, o_bytes
-        super().__init__()
-
-    def build(self, m: Module) -> None:
-        m.submodules.unit = unit = Gearbox(self._i_bytes, self._o_bytes)
-        bits, parts = 8 * self._i_bytes, self._o_bytes // self._i_bytes
-        valid, ready, drop = (self.free(name) for name in ("valid", "ready", "drop"))
-        word = self.free("word", bits)
-        m.d.comb += [
-            unit.i.valid.eq(valid),
-            unit.i.payload.eq(word),
-            unit.o.ready.eq(ready),
-            unit.drop.eq(drop),
-        ]
-        enters, leaves = valid & unit.i.ready, unit.o.valid & ready
-        kept = [Signal(bits, name=f"kept{i}") for i in range(parts - 1)]
-        held = Signal(range(parts))
-        with m.If(enters):
-            m.d.sync += held.eq(Mux(held == parts - 1, 0, held + 1))
-            for number, part in enumerate(kept):
-                with m.If(held == number):
-                    m.d.sync += part.eq(word)
-        self.always(unit.o.valid == (valid & (held == parts - 1)))
-        self.always(leaves == (enters & (held == parts - 1)))
-        self.always(implies(unit.o.valid, unit.o.payload == Cat(*kept, word)))
-        self.always(implies(ready | (held < parts - 1), unit.i.ready))
-        again = Signal()
-        with m.If(leaves):
-            m.d.sync += again.eq(1)
-        self.reaches("a second word leaves", leaves & again)
+    m.submodules.unit = unit = Gearbox(i_bytes, o_bytes)
+    bits, parts = 8 * i_bytes, o_bytes // i_bytes
+    valid, ready, drop = (p.free(name) for name in ("valid", "ready", "drop"))
+    word = p.free("word", bits)
+    m.d.comb += [
+        unit.i.valid.eq(valid),
+        unit.i.payload.eq(word),
+        unit.o.ready.eq(ready),
+        unit.drop.eq(drop),
+    ]
+    enters, leaves = valid & unit.i.ready, unit.o.valid & ready
+    kept = [Signal(bits, name=f"kept{i}") for i in range(parts - 1)]
+    held = Signal(range(parts))
+    with m.If(enters):
+        m.d.sync += held.eq(Mux(held == parts - 1, 0, held + 1))
+        for number, part in enumerate(kept):
+            with m.If(held == number):
+                m.d.sync += part.eq(word)
+    p.always(unit.o.valid == (valid & (held == parts - 1)))
+    p.always(leaves == (enters & (held == parts - 1)))
+    p.always(implies(unit.o.valid, unit.o.payload == Cat(*kept, word)))
+    p.always(implies(ready | (held < parts - 1), unit.i.ready))
+    again = Signal()
+    with m.If(leaves):
+        m.d.sync += again.eq(1)
+    p.reaches("a second word leaves", leaves & again)
 
 
 ORDER = "no word is lost, doubled, put out of order or changed, whenever it is reset"
@@ -206,7 +179,7 @@ REGISTERS = (
         name="skid",
         file="hw/blocks/skid.py",
         text=f"`Skid`: {ORDER}; words wait only while `o` does",
-        make=lambda: Register(Skid, 2, False),
+        build=partial(register, unit_class=Skid, places=2, through=False),
         breaks=(
             Break(
                 "with m.If(~full):\n            m.d.sync += second",
@@ -221,7 +194,7 @@ REGISTERS = (
         name="stage",
         file="hw/blocks/skid.py",
         text=f"`Stage`: {ORDER}; words wait only while `o` does",
-        make=lambda: Register(Stage, 1, False),
+        build=partial(register, unit_class=Stage, places=1, through=False),
         breaks=(
             Break("self.i.ready.eq(self.o.ready | ~valid)", "self.i.ready.eq(self.o.ready)"),
             Break("with m.If(self.i.ready):", "with m.If(self.i.valid):"),
@@ -231,7 +204,7 @@ REGISTERS = (
         name="bypass",
         file="hw/blocks/skid.py",
         text=f"`Bypass`: {ORDER}; words wait only while `o` does",
-        make=lambda: Register(Bypass, 1, True),
+        build=partial(register, unit_class=Bypass, places=1, through=True),
         breaks=(
             Break("full.eq(self.o.valid & ~self.o.ready)", "full.eq(self.i.valid & ~self.o.ready)"),
             Break("self.o.valid.eq(full | self.i.valid)", "self.o.valid.eq(full)"),
@@ -242,7 +215,7 @@ REGISTERS = (
 
 def _by_depth(
     name: str,
-    make: Callable[[int], Property],
+    build: Callable[..., None],
     depths: range,
     breaks: tuple[Break, ...],
     *,
@@ -255,7 +228,7 @@ def _by_depth(
             name=f"{name}-{depth}",
             family=name,
             file=f"hw/blocks/{name}.py",
-            make=partial(make, depth),
+            build=partial(build, depth=depth),
             limit=300,
             long=depth > 3,
             breaks=breaks if depth == 3 else (),
@@ -268,7 +241,7 @@ def _by_depth(
 
 QUEUES = _by_depth(
     "credit",
-    Credits,
+    credits,
     range(2, 9),
     (
         Break("several.eq(credits > 2)", "several.eq(credits > 1)"),
@@ -282,7 +255,7 @@ QUEUES = _by_depth(
 
 FIFOS = _by_depth(
     "fifo",
-    Places,
+    places,
     range(1, 9),
     (
         Break("reads | (level != self.depth - 1)", "reads"),
@@ -301,7 +274,7 @@ CUTS = tuple(
         text="`Gearbox` from wider words to narrower ones: each word leaves as its bytes in order, "
         "lowest first, but for the rest that `drop` skips, and waits only while `o` does",
         assumed="a word that is offered stays until it is taken",
-        make=partial(Cut, i_bytes, o_bytes),
+        build=partial(cut, i_bytes=i_bytes, o_bytes=o_bytes),
         breaks=(
             Break("(part == parts - 1) | self.drop", "part == parts - 1"),
             Break("Mux(ends, 0, part + 1)", "part + 1"),
@@ -319,7 +292,7 @@ JOINS = tuple(
         file="hw/blocks/gearbox.py",
         text="`Gearbox` from narrower words to wider ones: a word is as many as come, in order, "
         "lowest bytes first, whole with the last of them, and waits only while `o` does",
-        make=partial(Join, i_bytes, o_bytes),
+        build=partial(join, i_bytes=i_bytes, o_bytes=o_bytes),
         breaks=(
             Break("waiting.eq(joined[8 * self.i_bytes :])", "waiting.eq(joined)"),
             Break("self.i.ready.eq(self.o.ready | ~complete)", "self.i.ready.eq(self.o.ready)"),

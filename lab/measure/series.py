@@ -301,10 +301,7 @@ COMPUTING: dict[str, CatalogueEntry] = {
         limit="one scale and zero point for input and output",
     ),
     **_entries(
-        reduction,
-        REDUCTIONS,
-        *("ARG_MAX", "ARG_MIN"),
-        limit="one axis, of at most 65,535 elements",
+        reduction, REDUCTIONS, *("ARG_MAX", "ARG_MIN"), limit="one axis, of at most 65,535 elements"
     ),
     "SOFTMAX": CatalogueEntry(rows("SOFTMAX", beta=1.0), SOFTMAX),
     **_entries(rows, None, "LOG_SOFTMAX", "L2_NORMALIZATION"),
@@ -566,10 +563,7 @@ COPYING: dict[str, CatalogueEntry] = {
     **_entries(_renamed, None, "EXPAND_DIMS", "RESHAPE", "SQUEEZE"),
     **_entries(_gathered, CONTIGUOUS, "GATHER", limit=_OUTSIDE),
     **_entries(
-        _gathered,
-        CONTIGUOUS,
-        "GATHER_ND",
-        limit=f"computed indices of one coordinate; {_OUTSIDE}",
+        _gathered, CONTIGUOUS, "GATHER_ND", limit=f"computed indices of one coordinate; {_OUTSIDE}"
     ),
     **_entries(_padded, CONTIGUOUS, "PAD", "PADV2"),
     **_entries(_padded, None, "MIRROR_PAD"),

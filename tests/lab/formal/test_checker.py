@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from functools import partial
 
 import pytest
 from amaranth.hdl import Module, Signal
@@ -13,26 +14,20 @@ from lab.formal.proof import Break
 needs_abc = pytest.mark.skipif(shutil.which(COMMAND) is None, reason=f"{COMMAND} is not installed")
 
 
-class Count(Property):
+def count(p: Property, m: Module, most: int = 4, reached: int = 4, never: bool = False) -> None:
     """A count of a free input from 0 to 4, and not further."""
-
-    def __init__(self, most: int = 4, reached: int = 4, never: bool = False) -> None:
-        self._most, self._reached, self._never = most, reached, never
-        super().__init__()
-
-    def build(self, m: Module) -> None:
-        step = self.free("step")
-        count = Signal(4)
-        with m.If(step & (count < 4)):
-            m.d.sync += count.eq(count + 1)
-        if self._never:
-            self.assume(~step)
-        self.always(count <= self._most)
-        self.reaches("it is reached", count == self._reached)
+    step = p.free("step")
+    count = Signal(4)
+    with m.If(step & (count < 4)):
+        m.d.sync += count.eq(count + 1)
+    if never:
+        p.assume(~step)
+    p.always(count <= most)
+    p.reaches("it is reached", count == reached)
 
 
 def checked(depth: int | None = None, **options) -> Checked:
-    return Checked(name="", file="", text="", make=lambda: Count(**options), depth=depth)
+    return Checked(name="", file="", text="", build=partial(count, **options), depth=depth)
 
 
 @needs_abc
