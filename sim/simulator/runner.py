@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -41,7 +41,6 @@ __all__ = [
     "icarus_available",
     "run_bench",
     "run_model",
-    "start_simulation",
 ]
 
 
@@ -128,32 +127,37 @@ class BenchResult:
 
 @dataclass
 class Simulation:
-    """One simulator process with one bench; made by
-    `eightfold.sim.simulator.runner.start_simulation`."""
+    """One simulator process with one bench, in the background; fields are those of `run_bench`."""
 
     model: Model
     bench: str
-    parameters: dict[str, Any]
-    seed: int
-    trace: Path | None
-    testcase: str | Sequence[str] | None
-    python_path: tuple[Path, ...]
-    files: Mapping[str, Path]
+    _: KW_ONLY
+    parameters: Mapping[str, Any] | None = None
+    seed: int = 0
+    trace: Path | None = None
+    testcase: str | Sequence[str] | None = None
+    python_path: Sequence[Path] = ()
+    files: Mapping[str, Path] | None = None
     cpu_seconds: int | None = None
     scratch: Path = field(init=False)
     _started: float = field(init=False)
     _seconds: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
+        if self.trace is not None:
+            if self.trace.suffix != f".{self.model.waves}":
+                recorded = self.model.waves or "no"
+                raise ValueError(f"trace {self.trace}: the model records {recorded} waves")
+            self.trace = self.trace.absolute()
         runs = writable_cache() / "runs"
         make_private(runs)
         _forget_old(runs)
         self.scratch = Path(tempfile.mkdtemp(prefix=f"{self.bench.rpartition('.')[2]}-", dir=runs))
-        for name, path in self.files.items():
+        for name, path in (self.files or {}).items():
             (self.scratch / name).symlink_to(path.absolute())
         self._limits = limits(self.cpu_seconds)
         job = {
-            "parameters": self.parameters,
+            "parameters": dict(self.parameters or {}),
             "seed": self.seed,
             "cycles": self._limits.cycles,
             "report": str(self.scratch / "report.json"),
@@ -379,36 +383,8 @@ def run_model(
     model: Model, bench: str, *, on_progress: OnProgress | None = None, **options: Any
 ) -> BenchResult:
     """Run a bench against a compiled model; ``options`` as in `run_bench`."""
-    simulation = start_simulation(model, bench, **options)
+    simulation = Simulation(model, bench, **options)
     try:
         return simulation.wait(on_progress)
     finally:
         simulation.stop()
-
-
-def start_simulation(
-    model: Model,
-    bench: str,
-    *,
-    parameters: Mapping[str, Any] | None = None,
-    seed: int = 0,
-    trace: Path | None = None,
-    testcase: str | Sequence[str] | None = None,
-    python_path: Sequence[Path] = (),
-    files: Mapping[str, Path] | None = None,
-    cpu_seconds: int | None = None,
-) -> Simulation:
-    """Start a bench in the background; parameters as in `run_bench`."""
-    if trace is not None and trace.suffix != f".{model.waves}":
-        raise ValueError(f"trace {trace}: the model records {model.waves or 'no'} waves")
-    return Simulation(
-        model,
-        bench,
-        dict(parameters or {}),
-        seed,
-        trace.absolute() if trace else None,
-        testcase,
-        tuple(python_path),
-        dict(files or {}),
-        cpu_seconds,
-    )

@@ -20,10 +20,10 @@ from eightfold.sim.simulator.limits import VARIABLES, Limits, limits
 from eightfold.sim.simulator.runner import (
     BenchFailed,
     Progress,
+    Simulation,
     build_model,
     run_bench,
     run_model,
-    start_simulation,
 )
 from eightfold.sim.simulator.simulators import IcarusRunner, make_runner
 from eightfold.sim.simulator.toolchain import tool_environment, verilator_root
@@ -210,7 +210,7 @@ def test_rejects_a_trace_of_another_format(simulator):
 def test_rejects_a_trace_that_the_model_does_not_record(simulator):
     model = Model(Path(), "stage", simulator, waves="vcd")
     with pytest.raises(ValueError, match="the model records vcd waves"):
-        start_simulation(model, "stage_bench", trace=Path("a.fst"))
+        Simulation(model, "stage_bench", trace=Path("a.fst"))
 
 
 def test_progress_reaches_the_caller(simulator, tmp_path):
@@ -231,7 +231,7 @@ def test_simulations_at_once_do_not_meet(simulator):
     model = build_model(FaultyStage, simulator)
     settings = {"fault": 0, "idle": 0.3, "stall": 0.3, "words": 500}
     simulations = [
-        start_simulation(
+        Simulation(
             model,
             "stage_bench",
             parameters=settings,
