@@ -165,6 +165,28 @@ def index_starts(f: Fields) -> NDArray[np.int64]:
     return f["indices"] + nested(*loops)
 
 
+def copied_to(
+    f: Fields, space: isa.Space, offset: int, scratchpad: NDArray[np.uint8]
+) -> tuple[int, int] | None:
+    """Return which run of a MOVE or GATHER writes a byte last, and from which offset; None if none.
+
+    ``scratchpad`` has the indices of a GATHER. Offsets are modulo 2^32.
+    """
+    if f["target_space"] != space.value:
+        return None
+    places = move_starts(f, "target") % (1 << 32)
+    hits = np.flatnonzero((places <= offset) & (offset < places + f["run"]))
+    if not hits.size:
+        return None
+    run = int(hits[-1])
+    start = int(move_starts(f, "source")[run] + offset - places[run])
+    if "limit" in f:
+        at = int(index_starts(f)[run])
+        index = scratchpad[at : at + (1 << f["index_size"])].tobytes()
+        start += int.from_bytes(index, "little", signed=True) * f["step"]
+    return run, start % (1 << 32)
+
+
 def _move_orders(f: Fields) -> tuple[list[_Runs], _Runs]:
     source, target = move_starts(f, "source"), move_starts(f, "target")
     order = np.arange(len(source))

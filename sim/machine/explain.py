@@ -16,7 +16,7 @@ from eightfold.golden.steps import explain_requantize, step_lines
 from eightfold.isa import REQUANTIZE_LAYOUT, Combine, Opcode, Operand, Reduce, Row, Space
 from eightfold.isa.decode import Decoded
 from eightfold.sim.machine import vector
-from eightfold.sim.machine.accesses import index_starts, move_starts
+from eightfold.sim.machine.accesses import copied_to
 from eightfold.sim.machine.beats import ArrayModel, Program
 from eightfold.sim.machine.machine import Machine
 from eightfold.sim.machine.matrix import Bank, MatrixRun
@@ -291,23 +291,14 @@ class _Trail(Machine):
         return _Write(command.number, [title, *lines]) if lines else None
 
     def _copy(self, command: Decoded, title: str) -> _Write | None:
-        f, (space, offset) = command.fields, self.byte
-        if Space(f["target_space"]) != space:
+        f = command.fields
+        found = copied_to(f, *self.byte, self.spaces[Space.SCRATCHPAD])
+        if found is None:
             return None
-        places = move_starts(f, "target")
-        hits = np.flatnonzero((places <= offset) & (offset < places + f["run"]))
-        if not hits.size:
-            return None
-        run = int(hits[-1])
+        run, start = found
         source = Space(f["source_space"])
         if source == Space.FILL:
             return _Write(command.number, [f"{title}: fill {f['fill']}"])
-        start = int(move_starts(f, "source")[run] + offset - places[run])
-        if command.opcode == Opcode.GATHER:
-            size = 1 << f["index_size"]
-            at = int(index_starts(f)[run])
-            index = self.spaces[Space.SCRATCHPAD][at : at + size].tobytes()
-            start += int.from_bytes(index, "little", signed=True) * f["step"]
         value = int(self.spaces[source][start].view(np.int8))
         lines = [f"{title}: run {run} copies {source.name}'s {start}, {value}"]
         onward = None if source == Space.MODEL else (source, start)

@@ -1,12 +1,11 @@
 """GATHER commands: what they do, in numpy, and random ones."""
 
-from itertools import product
-
 import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.isa import SPACES, ErrorCode, Opcode, Space
-from eightfold.sim.stimuli.move import Move, Spaces, add_offsets, execute, runs
+from eightfold.sim.machine.accesses import copied_to, index_starts, move_starts
+from eightfold.sim.stimuli.move import Move, Spaces, add_offsets, execute
 
 LEGAL = SPACES[Opcode.GATHER]
 
@@ -42,16 +41,9 @@ class CrowdedError(Exception):
     """What is taken leaves no room for a command's indices."""
 
 
-def offsets(gather: Move, name: str) -> list[int]:
-    """Return ``sum(i * stride)`` of each run."""
-    loops = (range(gather[f"count{k}"]) for k in (2, 1, 0))
-    strides = [gather[f"{name}_stride{k}"] for k in (2, 1, 0)]
-    return [sum(i * s for i, s in zip(place, strides, strict=True)) for place in product(*loops)]
-
-
 def addresses(gather: Move) -> list[int]:
     """Return where each run's index is."""
-    return [gather["indices"] + offset for offset in offsets(gather, "index")]
+    return index_starts(gather).tolist()
 
 
 def indices(gather: Move, scratchpad: NDArray[np.uint8]) -> list[int]:
@@ -86,14 +78,14 @@ def carry_out(command: Move, spaces: Spaces) -> ErrorCode:
     scratchpad = spaces[Space.SCRATCHPAD]
     size = 1 << command["index_size"]
     found = indices(command, scratchpad)
-    starts = (offsets(command, "source"), offsets(command, "target"), addresses(command))
+    starts = (*(move_starts(command, side) for side in ("source", "target")), addresses(command))
     for n, read, write, at in zip(found, *starts, strict=True):
         if not 0 <= at <= len(scratchpad) - size:
             return ErrorCode.ADDRESS
         if not 0 <= n < command["limit"]:
             return ErrorCode.INDEX
-        first = (command["source"] + read + n * command["step"]) % _WORD
-        place = (command["target"] + write) % _WORD
+        first = (int(read) + n * command["step"]) % _WORD
+        place = int(write) % _WORD
         if first + run > len(source) or place + run > len(target):
             return ErrorCode.ADDRESS
         target[place : place + run] = source[first : first + run].copy()
@@ -107,28 +99,13 @@ def explain_copy(
 
     ``scratchpad`` has the indices of a GATHER.
     """
-    if command["target_space"] != space.value:
+    found = copied_to(command, space, offset, scratchpad)
+    if found is None:
         return []
-    source, target = command["source"], command["target"]
-    places = (
-        [
-            ((source + read + n * command["step"]) % _WORD, (target + write) % _WORD)
-            for n, read, write in zip(
-                indices(command, scratchpad),
-                offsets(command, "source"),
-                offsets(command, "target"),
-                strict=True,
-            )
-        ]
-        if "limit" in command
-        else list(runs(command))
-    )
-    for run, (first, place) in reversed(list(enumerate(places))):
-        if place <= offset < place + command["run"]:
-            name = Space(command["source_space"]).name
-            what = f"fill {command['fill']}" if name == "FILL" else f"byte {first + offset - place}"
-            return [f"run {run} of {command}", f"copies {name}'s {what}"]
-    return []
+    run, start = found
+    name = Space(command["source_space"]).name
+    what = f"fill {command['fill']}" if name == "FILL" else f"byte {start}"
+    return [f"run {run} of {command}", f"copies {name}'s {what}"]
 
 
 def random_gather(
@@ -196,7 +173,7 @@ def _add_indices(
         case 2:
             strides = [int(generator.choice([0, 3 * size, size + 1, 33, -40])) for _ in counts]
     gather |= {f"index_stride{k}": stride for k, stride in enumerate(strides)}
-    places = offsets(gather, "index")
+    places = addresses(gather | {"indices": 0})
     low, high = area[0] - min(places), area[1] - size - max(places)
     if low > high:
         return False

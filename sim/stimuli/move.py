@@ -1,12 +1,12 @@
 """MOVE commands: what they do, in numpy, and random ones."""
 
 from collections.abc import Iterator
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.isa import GATHER, MOVE, SPACES, Opcode, Space
+from eightfold.sim.machine.accesses import move_starts
 
 LEGAL = SPACES[Opcode.MOVE]
 
@@ -42,18 +42,10 @@ def encode(move: Move) -> NDArray[np.uint32]:
     return (GATHER if "limit" in move else MOVE).encode(**move)
 
 
-def runs(move: Move) -> Iterator[tuple[int, ...]]:
+def runs(move: Move) -> Iterator[tuple[int, int]]:
     """Yield source and target offset of every run, in order, modulo 2^32."""
-    counts = [move[f"count{k}"] or 1 << 16 for k in range(4)]
-    for outer_first in product(*(range(count) for count in reversed(counts))):
-        yield tuple(
-            (
-                move[name]
-                + sum(i * move[f"{name}_stride{k}"] for k, i in enumerate(outer_first[::-1]))
-            )
-            % (1 << 32)
-            for name in ("source", "target")
-        )
+    source, target = (move_starts(move, side) % (1 << 32) for side in ("source", "target"))
+    yield from zip(source.tolist(), target.tolist(), strict=True)
 
 
 def execute(move: Move, spaces: Spaces) -> bool:
