@@ -3,6 +3,7 @@
 import json
 import os
 import random
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,16 @@ def cycle() -> int:
 def stall_rng(name: str) -> random.Random:
     """Return a generator for one stream's pauses: quick to ask once per cycle."""
     return random.Random(f"{seed()}/{name}")
+
+
+def pause_channels(model: Any, stalls: Mapping[str, float], name: str = "") -> None:
+    """Let a bus model of cocotbext-axi pause on channels at random, each with its probability."""
+    for channel, stall in stalls.items():
+        side = getattr(model, "read_if" if channel in ("ar", "r") else "write_if", model)
+        random = stall_rng(f"{name}{channel}")
+        pauses = iter(lambda random=random, stall=stall: random.random() < stall, None)
+        if stall:
+            getattr(side, f"{channel}_channel").set_pause_generator(pauses)
 
 
 def report(result: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ of their own answers in order, with random pauses on all channels of both ports.
 watches beside them what they do not look at, such as the attributes of addresses.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import cocotb
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.sim.bench.axi_checker import AxiChecker
 from eightfold.sim.bench.registers import Registers
-from eightfold.sim.bench.support import parameters, stall_rng, start_clock_and_reset
+from eightfold.sim.bench.support import parameters, pause_channels, start_clock_and_reset
 from eightfold.sim.bench.system_job import SystemJob
 from eightfold.sim.simulator.memory_image import SIZE, Region
 
@@ -26,7 +26,7 @@ class PythonMemory:
 
     def __init__(self, dut: Any) -> None:
         self._ram = AxiRam(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, size=SIZE)
-        set_pauses(self._ram, "memory")
+        pause_channels(self._ram, parameters()["stall"], "memory/")
 
     async def load(self, parts: Mapping[int, bytes]) -> None:
         """Set bytes by offset."""
@@ -62,7 +62,7 @@ class LiteBus:
 
     def __init__(self, dut: Any) -> None:
         self._master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
-        set_pauses(self._master, "registers")
+        pause_channels(self._master, parameters()["stall"], "registers/")
 
     async def write(self, offset: int, value: int) -> None:
         """Write a register, and wait for the answer."""
@@ -74,21 +74,6 @@ class LiteBus:
         answer: Any = await self._master.read(offset, 4)
         assert answer.resp == AxiResp.OKAY, f"read of {offset:#x}: {answer.resp}"
         return int.from_bytes(answer.data, "little")
-
-
-def set_pauses(model: Any, name: str) -> None:
-    """Let a bus model pause on each channel as the job says."""
-    for channel, stall in parameters()["stall"].items():
-        side = model.read_if if channel in ("ar", "r") else model.write_if
-        if stall:
-            pause = pauses(f"{name}/{channel}", stall)
-            getattr(side, f"{channel}_channel").set_pause_generator(pause)
-
-
-def pauses(name: str, stall: float) -> Iterator[bool]:
-    generator = stall_rng(name)
-    while True:
-        yield generator.random() < stall
 
 
 @cocotb.test()

@@ -13,7 +13,13 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
-from eightfold.sim.bench.support import clock_cycles, parameters, rng, start_clock_and_reset
+from eightfold.sim.bench.support import (
+    clock_cycles,
+    parameters,
+    pause_channels,
+    rng,
+    start_clock_and_reset,
+)
 from eightfold.sim.simulator.memory_image import read_hex, timing_signals, write_hex
 from eightfold.target.memory import IDEAL, PROFILES, DataBus, MemoryTiming, Way
 
@@ -94,12 +100,6 @@ class MemoryBench:
         raise AssertionError
 
 
-def pauses(stream: int) -> Any:
-    generator = rng(stream)
-    while True:
-        yield bool(generator.random() < 0.3)
-
-
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(stall=[0, 100])
 async def agrees_with_an_independent_master(dut: Any, stall: int) -> None:
@@ -107,9 +107,7 @@ async def agrees_with_an_independent_master(dut: Any, stall: int) -> None:
     bench = MemoryBench(dut, stall)
     generator = rng(2)
     master = AxiMaster(AxiBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
-    for stream, channel in enumerate(CHANNELS if stall else ()):
-        side = master.read_if if channel in ("ar", "r") else master.write_if
-        getattr(side, f"{channel}_channel").set_pause_generator(pauses(10 + stream))
+    pause_channels(master, dict.fromkeys(CHANNELS, 0.3 if stall else 0.0))
     await bench.start()
     for _ in range(60):
         length = int(generator.integers(1, 60 * bench.port))

@@ -17,7 +17,13 @@ from eightfold import isa
 from eightfold.hw.control.command_decoder import ERROR_LAYOUT
 from eightfold.isa.decode import CommandError, read_stream
 from eightfold.sim.bench.support import configuration, report, rng, stall_rng, start_clock_and_reset
-from eightfold.sim.stimuli.commands import any_command, begin_command, end_command, unused_bits
+from eightfold.sim.stimuli.commands import (
+    INNER,
+    any_command,
+    begin_command,
+    end_command,
+    unused_bits,
+)
 from eightfold.target.config import AcceleratorConfig
 
 LATENCY = 3
@@ -28,9 +34,6 @@ QUIET = 8
 
 HELD = LATENCY
 """Words that may be taken behind the one at which the decoder stops: one for each register."""
-
-INNER = tuple(o for o in isa.COMMANDS if o not in (isa.Opcode.BEGIN, isa.Opcode.END))
-"""The commands that have a queue."""
 
 CONSTANTS = (isa.Opcode.WEIGHTS, isa.Opcode.PARAMETERS)
 
@@ -85,9 +88,6 @@ class DecoderBench:
         self._ready = [getattr(dut, f"queues__{number}__ready") for number in range(QUEUES)]
         self.dut.words__valid.value = 0
         self.dut.exhausted.value = 0
-
-    async def start(self) -> None:
-        await start_clock_and_reset(self.dut)
 
     async def decode(self, words: Sequence[int], stall: float = 0.0) -> Outcome:
         """Reset the decoder, and have it decode a stream; pauses are as likely as stalls."""
@@ -241,13 +241,18 @@ class Streams:
         return joined([self.begin, first, second, end_command(3).words])
 
 
+async def decoder(dut: Any) -> tuple[DecoderBench, Streams]:
+    """Return a bench whose clock runs, and streams for it."""
+    bench = DecoderBench(dut)
+    await start_clock_and_reset(dut)
+    return bench, Streams(bench.config, bench.rng)
+
+
 @cocotb.test()
 @cocotb.parametrize(stall=[0.0, 0.5])
 async def every_opcode_as_a_header(dut: Any, stall: float) -> None:
     """The opcodes of the instruction set are decoded, the others of the 256 refused."""
-    bench = DecoderBench(dut)
-    streams = Streams(bench.config, bench.rng)
-    await bench.start()
+    bench, streams = await decoder(dut)
     legal = []
     for opcode in range(256):
         known = next((o for o in INNER if o.value == opcode), None)
@@ -267,9 +272,7 @@ async def every_opcode_as_a_header(dut: Any, stall: float) -> None:
 @cocotb.test()
 async def only_begin_begins(dut: Any) -> None:
     """BEGIN alone of the 256 opcodes may come first, and it may come nowhere else."""
-    bench = DecoderBench(dut)
-    streams = Streams(bench.config, bench.rng)
-    await bench.start()
+    bench, streams = await decoder(dut)
     legal = []
     for opcode in range(256):
         words = joined([streams.begin, streams.command(1), end_command(2).words])
@@ -287,9 +290,7 @@ async def only_begin_begins(dut: Any) -> None:
 @cocotb.test()
 async def every_bit_of_begin(dut: Any) -> None:
     """A bit of BEGIN that is not as the hardware is: VERSION, or ILLEGAL_COMMAND in its header."""
-    bench = DecoderBench(dut)
-    streams = Streams(bench.config, bench.rng)
-    await bench.start()
+    bench, streams = await decoder(dut)
     words = joined([streams.begin, streams.command(1), end_command(2).words])
     assert await bench.check(Stream(words))
     for stream in flips(words, 0, range(32 * len(streams.begin))):
@@ -300,9 +301,7 @@ async def every_bit_of_begin(dut: Any) -> None:
 @cocotb.parametrize(stall=[0.0, 0.3])
 async def every_unused_bit(dut: Any, stall: float) -> None:
     """A bit that no field uses must be 0, in whatever word of whatever command it is."""
-    bench = DecoderBench(dut)
-    streams = Streams(bench.config, bench.rng)
-    await bench.start()
+    bench, streams = await decoder(dut)
     count = 0
     for opcode in (*streams.inner, isa.Opcode.END):
         bits = unused_bits(opcode, bench.config)
@@ -317,9 +316,7 @@ async def every_unused_bit(dut: Any, stall: float) -> None:
 @cocotb.test()
 async def every_used_bit(dut: Any) -> None:
     """A bit of a field may be 0 or 1."""
-    bench = DecoderBench(dut)
-    streams = Streams(bench.config, bench.rng)
-    await bench.start()
+    bench, streams = await decoder(dut)
     for opcode, stall in product(streams.inner, (0.0, 0.6)):
         assert await bench.check(Stream(streams.complemented(opcode)), stall)
 
@@ -327,9 +324,7 @@ async def every_used_bit(dut: Any) -> None:
 @cocotb.test()
 async def every_bit_of_the_index(dut: Any) -> None:
     """A command must have its number in the stream."""
-    bench = DecoderBench(dut)
-    streams = Streams(bench.config, bench.rng)
-    await bench.start()
+    bench, streams = await decoder(dut)
     for opcode in (*streams.inner, isa.Opcode.END):
         words, begin = streams.around(opcode)
         for stream in flips(words, begin, range(16, 32)):
@@ -339,9 +334,7 @@ async def every_bit_of_the_index(dut: Any) -> None:
 @cocotb.test()
 async def every_place_to_end_at(dut: Any) -> None:
     """Words that end before END are an illegal command, wherever that is."""
-    bench = DecoderBench(dut)
-    streams = Streams(bench.config, bench.rng)
-    await bench.start()
+    bench, streams = await decoder(dut)
     assert not await bench.check(Stream([], 0))
     for opcode in streams.inner:
         words, begin = streams.around(opcode)
@@ -352,9 +345,7 @@ async def every_place_to_end_at(dut: Any) -> None:
 @cocotb.test()
 async def what_is_behind_end_is_ignored(dut: Any) -> None:
     """Words behind END change nothing, and are not taken but for those in the registers."""
-    bench = DecoderBench(dut)
-    streams = Streams(bench.config, bench.rng)
-    await bench.start()
+    bench, streams = await decoder(dut)
     for stall in (0.0, 0.4):
         words, _ = streams.around(streams.inner[0])
         behind = bench.rng.integers(0, 1 << 32, 4 * QUIET).tolist()
@@ -367,9 +358,7 @@ async def what_is_behind_end_is_ignored(dut: Any) -> None:
 @cocotb.test()
 async def a_word_per_cycle_at_the_stated_latency(dut: Any) -> None:
     """Words pass without a pause, and a queue has each after the stated cycles."""
-    bench = DecoderBench(dut)
-    streams = Streams(bench.config, bench.rng)
-    await bench.start()
+    _, streams = await decoder(dut)
     words = joined([streams.begin, *(streams.command(1 + i) for i in range(20))])
     sent, came = await feed(dut, words)
     assert sent == list(range(len(words)))
@@ -379,9 +368,7 @@ async def a_word_per_cycle_at_the_stated_latency(dut: Any) -> None:
 @cocotb.test()
 async def the_index_counts_modulo_its_width(dut: Any) -> None:
     """The 65,537th command has the index of the first one."""
-    bench = DecoderBench(dut)
-    streams = Streams(bench.config, bench.rng)
-    await bench.start()
+    bench, streams = await decoder(dut)
     count = (1 << 16) + 2
     words = joined([streams.many(count), end_command(count).words])
     for signal in bench.dut.words__valid, *(q for q in bench._ready):
@@ -420,9 +407,7 @@ async def feed(dut: Any, words: Sequence[int]) -> tuple[list[int], list[int]]:
 @cocotb.test()
 async def an_error_far_behind_the_begin(dut: Any) -> None:
     """An error says all 16 bits of its command's index."""
-    bench = DecoderBench(dut)
-    streams = Streams(bench.config, bench.rng)
-    await bench.start()
+    bench, streams = await decoder(dut)
     count = (1 << 15) + int(bench.rng.integers(1, 100))
     before = streams.many(count)
     unknown = 0xFF | count << 16

@@ -19,9 +19,9 @@ from eightfold.sim.bench.support import (
     clock_cycles,
     cycle,
     parameters,
+    pause_channels,
     report,
     rng,
-    stall_rng,
     start_clock_and_reset,
 )
 from eightfold.sim.bench.words import pack
@@ -120,12 +120,10 @@ async def agrees_with_another_model_of_memory(dut: Any) -> None:
     """The same with cocotbext-axi's memory, which pauses on both channels."""
     bench = ReaderBench(dut, 0.2)
     generator = rng(2)
-    pauses = stall_rng("ram")
     bus = AxiReadBus.from_prefix(dut, PREFIX.removesuffix("_"))
     ram = AxiRamRead(bus, dut.clk, dut.rst, size=len(bench.contents))
     ram.write(0, bytes(bench.contents))
-    for channel in (ram.ar_channel, ram.r_channel):
-        channel.set_pause_generator(iter(lambda: pauses.random() < 0.4, None))
+    pause_channels(ram, {"ar": 0.4, "r": 0.4})
     await bench.start(memory=False)
     for client in bench.clients:
         bench.ask(client, random_bursts(generator, BEATS, 20))

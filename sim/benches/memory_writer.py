@@ -20,9 +20,9 @@ from eightfold.sim.bench.support import (
     clock_cycles,
     cycle,
     parameters,
+    pause_channels,
     report,
     rng,
-    stall_rng,
     start_clock_and_reset,
 )
 from eightfold.sim.bench.words import pack
@@ -122,12 +122,10 @@ async def agrees_with_another_model_of_memory(dut: Any) -> None:
     """The same with cocotbext-axi's memory, which pauses on all channels."""
     bench = WriterBench(dut, 0.1)
     generator = rng(2)
-    pauses = stall_rng("ram")
     bus = AxiWriteBus.from_prefix(dut, PREFIX.removesuffix("_"))
     ram: Any = AxiRamWrite(bus, dut.clk, dut.rst, size=len(bench.contents))
     ram.write(0, bytes(bench.contents))
-    for channel in (ram.aw_channel, ram.w_channel, ram.b_channel):
-        channel.set_pause_generator(iter(lambda: pauses.random() < 0.4, None))
+    pause_channels(ram, {"aw": 0.4, "w": 0.4, "b": 0.4})
     await bench.start(memory=False)
     bench.write(random_bursts(generator, BEATS, 40), generator)
     while bench.answered < bench.asked:

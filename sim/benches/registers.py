@@ -3,9 +3,7 @@
 Parameters: ``config``, fields of the configuration; ``accesses``, length of the random runs.
 """
 
-import itertools
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import cocotb
@@ -21,6 +19,7 @@ from eightfold.sim.bench.support import (
     clock_cycles,
     configuration,
     parameters,
+    pause_channels,
     stall_rng,
     start_clock_and_reset,
 )
@@ -59,21 +58,7 @@ class RegistersBench:
 
     def stall(self, probability: float) -> None:
         """Pause each channel at random, differently."""
-        if not probability:
-            return
-        write, read = self.axi.write_if, self.axi.read_if
-        for name, channel in (
-            ("aw", write.aw_channel),
-            ("w", write.w_channel),
-            ("b", write.b_channel),
-            ("ar", read.ar_channel),
-            ("r", read.r_channel),
-        ):
-            channel.set_pause_generator(self._pauses(name, probability))
-
-    def _pauses(self, name: str, probability: float) -> Iterator[bool]:
-        rng = stall_rng(name)
-        return (rng.random() < probability for _ in itertools.repeat(None))
+        pause_channels(self.axi, dict.fromkeys(("aw", "w", "b", "ar", "r"), probability))
 
     async def write(self, offset: int, contents: bytes) -> None:
         """Write bytes inside of one word, and note what they change."""

@@ -19,10 +19,11 @@ from eightfold.sim.bench.support import (
     clock_cycles,
     configuration,
     parameters,
+    rng,
     stall_rng,
     start_clock_and_reset,
 )
-from eightfold.sim.stimuli.commands import RandomCommand, join
+from eightfold.sim.stimuli.commands import RandomCommand, join, random_stream
 
 BASE = 0x4000_0000
 """Address of the command stream."""
@@ -79,10 +80,6 @@ class Stubs:
             self._fault_port(name).value = 0
         for name in self.ENGINES:
             getattr(dut, f"{name}__done").value = 0
-
-    def clear(self) -> None:
-        """Forget the run before."""
-        self.log = Log()
 
     async def run(self) -> None:
         """Play the parts for ever."""
@@ -190,26 +187,44 @@ class SequencerBench:
     ``totals``: how often the trace says that each counter counts.
     """
 
-    def __init__(self, dut: Any, pace: float = 20, stall: float = 0.3) -> None:
+    def __init__(self, dut: Any, stream: int, pace: float = 20, stall: float = 0.3) -> None:
         self.dut = dut
         self.config = configuration()
+        self.rng = rng(stream)
         self.count: int = parameters()["commands"]
         self.stubs = Stubs(dut, self.config.port, pace, stall)
         self.registers = Registers(dut, AxiLite(dut))
         self.trace: list[tuple[int, int]] = []
         self.totals: Counter[str] = Counter()
 
-    async def start(self) -> None:
-        """Start the clock and everything around."""
-        cocotb.start_soon(self.stubs.run())
-        cocotb.start_soon(self._watch())
-        await start_clock_and_reset(self.dut)
+    def random_stream(self, count: int) -> list[RandomCommand]:
+        """Return a random stream of so many commands; see `eightfold.sim.stimuli.commands`."""
+        return random_stream(self.config, self.rng, count)
+
+    async def watch(self) -> None:
+        """Note what the trace says; start it with ``cocotb.start_soon``."""
+        names = [name for name, _ in isa.COUNTERS]
+        done: list[tuple[int, int]] = []  # in the cycle before, as what counts
+        while True:
+            await clock_cycles(self.dut, 1)
+            if str(self.dut.rst.value) != "0":
+                continue
+            trace = TRACE_LAYOUT.from_bits(int(self.dut.monitor.value))
+            count = int(trace["count"])
+            if count & 1:
+                self.totals.update(name for bit, name in enumerate(names) if count >> bit & 1)
+                self.trace += done
+            done = [
+                (engine, int(trace["index"][engine]))
+                for engine in range(len(isa.Engine))
+                if int(trace["done"]) >> engine & 1
+            ]
 
     async def begin(
         self, words: NDArray[np.uint32], *, timeout: int = 0, length: int | None = None
     ) -> None:
         """Ring the doorbell for a stream."""
-        self.stubs.clear()
+        self.stubs.log = Log()
         self.trace = []
         self.totals = Counter()
         self.stubs.words = words
@@ -251,23 +266,14 @@ class SequencerBench:
         assert not (await self.registers.fields("STATUS"))["busy"], "runs in spite of the error"
         await self.registers.soft_reset()
 
-    async def _watch(self) -> None:
-        names = [name for name, _ in isa.COUNTERS]
-        done: list[tuple[int, int]] = []  # in the cycle before, as what counts
-        while True:
-            await clock_cycles(self.dut, 1)
-            if str(self.dut.rst.value) != "0":
-                continue
-            trace = TRACE_LAYOUT.from_bits(int(self.dut.monitor.value))
-            count = int(trace["count"])
-            if count & 1:
-                self.totals.update(name for bit, name in enumerate(names) if count >> bit & 1)
-                self.trace += done
-            done = [
-                (engine, int(trace["index"][engine]))
-                for engine in range(len(isa.Engine))
-                if int(trace["done"]) >> engine & 1
-            ]
+
+async def running(dut: Any, stream: int, **speed: float) -> SequencerBench:
+    """Return a bench with random numbers of its own, its clock and everything around running."""
+    bench = SequencerBench(dut, stream, **speed)
+    cocotb.start_soon(bench.stubs.run())
+    cocotb.start_soon(bench.watch())
+    await start_clock_and_reset(dut)
+    return bench
 
 
 def check_order(commands: list[RandomCommand], stubs: Stubs) -> None:

@@ -10,6 +10,9 @@ from eightfold import isa
 from eightfold.isa.decode import command_places
 from eightfold.target.config import AcceleratorConfig
 
+INNER = tuple(o for o in isa.COMMANDS if o not in (isa.Opcode.BEGIN, isa.Opcode.END))
+"""The opcodes of commands between BEGIN and END."""
+
 
 @dataclass
 class RandomCommand:
@@ -35,11 +38,8 @@ def random_stream(
     """
     commands = [begin_command(config)]
     given: Counter[tuple[int, int]] = Counter()
-    opcodes = [
-        opcode for opcode in isa.COMMANDS if opcode not in (isa.Opcode.BEGIN, isa.Opcode.END)
-    ]
     while len(commands) <= count:
-        opcode = opcodes[rng.integers(len(opcodes))]
+        opcode = INNER[rng.integers(len(INNER))]
         index = len(commands)
         wait = signal = 0
         if opcode in isa.ENGINES:
@@ -87,16 +87,12 @@ def any_command(
 
 def round_robin(config: AcceleratorConfig, count: int) -> list[RandomCommand]:
     """Return BEGIN, ``count`` commands of all opcodes in turn, all fields 0, no tokens, and END."""
-    begin, end = random_stream(config, np.random.default_rng(0), 0)
-    opcodes = [
-        opcode for opcode in isa.COMMANDS if opcode not in (isa.Opcode.BEGIN, isa.Opcode.END)
+    opcodes = [INNER[index % len(INNER)] for index in range(1, count + 1)]
+    inner = [
+        RandomCommand(opcode, 0, 0, isa.COMMANDS[opcode].encode(index=index))
+        for index, opcode in enumerate(opcodes, start=1)
     ]
-    commands = [begin]
-    for index in range(1, count + 1):
-        opcode = opcodes[index % len(opcodes)]
-        commands.append(RandomCommand(opcode, 0, 0, isa.COMMANDS[opcode].encode(index=index)))
-    end.words = isa.END.encode(index=count + 1)
-    return [*commands, end]
+    return [begin_command(config), *inner, end_command(count + 1)]
 
 
 def _random_command(
