@@ -11,9 +11,12 @@ from lab.coverage.points import (
     Sample,
     activation,
     codes,
+    constant,
+    either,
     elements,
     flags,
     one_of,
+    quantized_alike,
     rank,
     requantized,
     sides,
@@ -76,11 +79,7 @@ def _two(ranks=range(1, 9), stretches=STRETCHES) -> list[Point]:
         Point("broadcasting", stretches, _stretch),
         rank(ranks),
         elements(),
-        flags(
-            "second operand",
-            constant=lambda s: s.input(1).data is not None,
-            computed=lambda s: s.input(1).data is None,
-        ),
+        constant("second operand", 1),
     ]
 
 
@@ -124,11 +123,6 @@ def _comparison() -> list[Point]:
         a, b = broadcast(s.array(0), s.array(1))
         return a == b
 
-    def quantized_alike(s: Sample) -> bool:
-        a, b = s.input(0).quantization, s.input(1).quantization
-        assert a is not None and b is not None
-        return a.scale[0] == b.scale[0] and a.zero_point[0] == b.zero_point[0]
-
     return [
         *_two(),
         *codes(output=False),
@@ -138,7 +132,12 @@ def _comparison() -> list[Point]:
             true=lambda s: np.any(equal(s) & s.result()),
             false=lambda s: np.any(equal(s) & ~s.result()),
         ),
-        flags("quantizations", alike=quantized_alike, different=lambda s: not quantized_alike(s)),
+        either(
+            "quantizations",
+            "alike",
+            "different",
+            lambda s: quantized_alike(s.input(0), s.input(1)),
+        ),
     ]
 
 
@@ -228,11 +227,7 @@ ELEMENTWISE: dict[str, list[Point]] = {
     "GELU": _unary(
         sides(),
         CLAMPED,
-        flags(
-            "formula",
-            erfc=lambda s: not s.option("approximate"),
-            tanh=lambda s: s.option("approximate"),
-        ),
+        either("formula", "erfc", "tanh", lambda s: not s.option("approximate")),
     ),
     **{name: _unary(CLAMPED) for name in ("LOGISTIC", "RSQRT", "SQRT", "TANH")},
     "NEG": _unary(),

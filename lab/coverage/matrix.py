@@ -9,6 +9,7 @@ from lab.coverage.points import (
     batch,
     channels,
     codes,
+    either,
     flags,
     one_of,
     rank,
@@ -38,7 +39,7 @@ def _weights(bias: int | None) -> list[Point]:
         return quantization.scale.size
 
     points = [
-        flags("filter scales", one=lambda s: scales(s) == 1, per_channel=lambda s: scales(s) > 1),
+        either("filter scales", "one", "per channel", lambda s: scales(s) == 1),
         flags(
             "weights",
             lowest=lambda s: np.any(s.array(1) == -128),
@@ -47,20 +48,14 @@ def _weights(bias: int | None) -> list[Point]:
         ),
     ]
     if bias is not None:
-        points.append(
-            flags(
-                "bias",
-                absent=lambda s: s.tensor(bias) is None,
-                present=lambda s: s.tensor(bias) is not None,
-            )
-        )
+        points.append(either("bias", "absent", "present", lambda s: s.tensor(bias) is None))
     return points
 
 
 def _matrix(source: int = 0) -> list[Point]:
     return [
         *zero_points(source),
-        Point("saturation", SATURATIONS, lambda s: s.accelerator["saturation"]),
+        traced("saturation", SATURATIONS),
         activation(),
         channels("output channels and lanes", None, "lanes"),
         channels("input channels and width", source, "width"),
@@ -97,10 +92,11 @@ MATRIX: dict[str, list[Point]] = {
         one_of("adj_x", (False, True), lambda s: s.option("adj_x")),
         one_of("adj_y", (False, True), lambda s: s.option("adj_y")),
         one_of("constant", ("none", "input 0", "input 1"), _constants),
-        flags(
+        either(
             "axes before the matrices",
-            equal=lambda s: s.input(0).shape[:-2] == s.input(1).shape[:-2],
-            broadcast=lambda s: s.input(0).shape[:-2] != s.input(1).shape[:-2],
+            "equal",
+            "broadcast",
+            lambda s: s.input(0).shape[:-2] == s.input(1).shape[:-2],
         ),
         channels("columns and lanes", None, "lanes"),
     ],
@@ -108,11 +104,7 @@ MATRIX: dict[str, list[Point]] = {
         *_CONVOLUTION,
         *_weights(None),
         *windows(_filter_size, dilated=True),
-        flags(
-            "groups",
-            one=lambda s: s.input(0).shape[3] == s.input(1).shape[3],
-            several=lambda s: s.input(0).shape[3] > s.input(1).shape[3],
-        ),
+        either("groups", "one", "several", lambda s: s.input(0).shape[3] == s.input(1).shape[3]),
     ],
     "DEPTHWISE_CONV_2D": [
         *_CONVOLUTION,
@@ -127,11 +119,7 @@ MATRIX: dict[str, list[Point]] = {
         one_of("padding kind", ("SAME", "VALID"), lambda s: s.option("padding")),
         one_of("stride of rows", (1, 2, 3), lambda s: s.option("stride_h")),
         one_of("stride of columns", (1, 2, 3), lambda s: s.option("stride_w")),
-        flags(
-            "batch",
-            one=lambda s: s.input(2).shape[0] == 1,
-            several=lambda s: s.input(2).shape[0] > 1,
-        ),
+        batch(2),
         flags(
             "window and stride",
             windows_overlap=lambda s: _filter_size(s)[0] > s.option("stride_h"),
@@ -145,11 +133,7 @@ MATRIX: dict[str, list[Point]] = {
         traced("single shift", SINGLE_SHIFTS),
         traced("tie", TIES),
         rank((2, 3)),
-        flags(
-            "rows",
-            one=lambda s: s.result().size == s.input(1).shape[0],
-            several=lambda s: s.result().size > s.input(1).shape[0],
-        ),
+        either("rows", "one", "several", lambda s: s.result().size == s.input(1).shape[0]),
         one_of("keep_num_dims", (False, True), lambda s: s.option("keep_num_dims")),
     ],
     "AVERAGE_POOL_2D": [*_POOL, traced("tie", TIES), traced("saturation", SATURATIONS)],

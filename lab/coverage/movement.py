@@ -9,7 +9,9 @@ from lab.coverage.points import (
     Sample,
     axis_place,
     batch,
+    constant,
     copied,
+    either,
     flags,
     given_axis,
     one_of,
@@ -98,6 +100,10 @@ def _resize() -> list[Point]:
     ]
 
 
+def _index_type() -> Point:
+    return one_of("index type", ("int16", "int32", "int64"), lambda s: s.array(1).dtype)
+
+
 def _order(s: Sample) -> list[int]:
     count = len(s.input().shape)
     return [int(axis) % count for axis in s.array(1)]
@@ -111,11 +117,7 @@ MOVEMENT: dict[str, list[Point]] = {
     "PAD": _padding(),
     "PADV2": [
         *_padding(),
-        flags(
-            "value",
-            constant=lambda s: s.input(2).data is not None,
-            computed=lambda s: s.input(2).data is None,
-        ),
+        constant("value", 2),
     ],
     "ASSIGN_VARIABLE": copied(range(6)),
     "READ_VARIABLE": copied(range(6)),
@@ -162,9 +164,7 @@ MOVEMENT: dict[str, list[Point]] = {
     "RESHAPE": [
         *copied(range(1, 6), kept=False),
         one_of("rank of the result", (2, 3), lambda s: len(s.output().shape)),
-        flags(
-            "shape", operand=lambda s: s.tensor(1) is not None, option=lambda s: s.tensor(1) is None
-        ),
+        either("shape", "operand", "option", lambda s: s.tensor(1) is not None),
     ],
     "SQUEEZE": [
         *copied(range(1, 9)),
@@ -242,7 +242,7 @@ MOVEMENT: dict[str, list[Point]] = {
     "DEPTH_TO_SPACE": _blocks(),
     "SPACE_TO_BATCH_ND": _batches(
         ("before", "behind"),
-        flags("cut", yes=lambda s: (s.array(2) < 0).any(), no=lambda s: (s.array(2) >= 0).all()),
+        either("cut", "yes", "no", lambda s: (s.array(2) < 0).any()),
     ),
     "BATCH_TO_SPACE_ND": _batches(("before", "behind")),
     "RESIZE_BILINEAR": [*_resize(), *zero_points(0, output=False)],
@@ -251,16 +251,14 @@ MOVEMENT: dict[str, list[Point]] = {
 """Points by operator."""
 
 
-def _masks(s: Sample, name: str) -> bool:
-    return bool(s.option(name))
-
-
 def _strides(s: Sample) -> np.ndarray:
     """Return the strides of entries that are neither new axes nor ellipses nor shrunk."""
     skipped = s.option("new_axis_mask") | s.option("ellipsis_mask") | s.option("shrink_axis_mask")
     strides = s.array(3)
     return np.array([n for i, n in enumerate(strides.tolist()) if not skipped >> i & 1], np.int64)
 
+
+MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 
 STRIDED = [
     *copied(range(1, 6)),
@@ -273,18 +271,9 @@ STRIDED = [
     ),
     flags(
         "masks",
-        begin=lambda s: _masks(s, "begin_mask"),
-        end=lambda s: _masks(s, "end_mask"),
-        ellipsis=lambda s: _masks(s, "ellipsis_mask"),
-        new_axis=lambda s: _masks(s, "new_axis_mask"),
-        shrink_axis=lambda s: _masks(s, "shrink_axis_mask"),
-        offset=lambda s: _masks(s, "offset"),
-        none=lambda s: (
-            not any(
-                _masks(s, f"{name}_mask")
-                for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
-            )
-        ),
+        **{name: lambda s, name=name: s.option(f"{name}_mask") for name in MASKS},
+        offset=lambda s: s.option("offset"),
+        none=lambda s: not any(s.option(f"{name}_mask") for name in MASKS),
     ),
     flags(
         "begin",
@@ -307,7 +296,7 @@ def _indices() -> list[Point]:
     return [
         *copied(range(1, 5)),
         axis_place(lambda s: s.option("axis")),
-        one_of("index type", ("int16", "int32", "int64"), lambda s: s.array(1).dtype),
+        _index_type(),
         flags(
             "indices",
             constant=lambda s: s.input(1).data is not None,
@@ -365,18 +354,14 @@ INDEXING: dict[str, list[Point]] = {
     ],
     "GATHER_ND": [
         *copied(range(1, 6)),
-        one_of("index type", ("int16", "int32", "int64"), lambda s: s.array(1).dtype),
+        _index_type(),
         *_coordinates(1, lambda s: s.input().shape),
         flags("computed indices", one_coordinate=lambda s: s.input(1).data is None),
     ],
     "SCATTER_ND": [
         *copied(range(1, 6), 1, kept=False),
         *_coordinates(0, lambda s: s.output().shape),
-        flags(
-            "zeros",
-            none=lambda s: s.result().size == s.array(1).size,
-            some=lambda s: s.result().size > s.array(1).size,
-        ),
+        either("zeros", "none", "some", lambda s: s.result().size == s.array(1).size),
     ],
     "SLICE": [
         *copied(range(1, 8)),

@@ -87,6 +87,16 @@ def one_of(name: str, bins: Iterable[object], value: Callable[[Sample], object])
     return Point(name, tuple(str(each) for each in bins), lambda sample: (str(value(sample)),))
 
 
+def either(name: str, yes: str, no: str, condition: Callable[[Sample], object]) -> Point:
+    """Return a point of two bins: the first where a condition holds, else the second."""
+    return one_of(name, (yes, no), lambda sample: yes if condition(sample) else no)
+
+
+def constant(name: str, position: int) -> Point:
+    """Return whether an operand is a constant of the model."""
+    return either(name, "constant", "computed", lambda s: s.input(position).data is not None)
+
+
 ZERO_POINTS = ("-128", "0", "127", "between")
 
 
@@ -125,6 +135,11 @@ def rank(ranks: Iterable[int], position: int = 0) -> Point:
     return one_of("rank", ranks, lambda s: len(s.input(position).shape))
 
 
+def traced(name: str, bins: Sequence[str], source: str = "accelerator") -> Point:
+    """Return a point of the requantizations, see `lab.coverage.requantizations`."""
+    return Point(name, tuple(bins), lambda s: getattr(s, source)[name])
+
+
 def requantized(source: str = "accelerator", shifts: Sequence[str] = PAIR_SHIFTS) -> list[Point]:
     """Return what requantizers, or the ``reference``'s roundings, have met."""
     points = {
@@ -134,15 +149,7 @@ def requantized(source: str = "accelerator", shifts: Sequence[str] = PAIR_SHIFTS
         "tie": TIES,
         "saturation": SATURATIONS,
     }
-    return [
-        Point(name, tuple(bins), lambda s, name=name: getattr(s, source)[name])
-        for name, bins in points.items()
-    ]
-
-
-def traced(name: str, bins: Sequence[str], source: str = "accelerator") -> Point:
-    """Return a point of the requantizations, see `lab.coverage.requantizations`."""
-    return Point(name, tuple(bins), lambda s: getattr(s, source)[name])
+    return [traced(name, bins, source) for name, bins in points.items()]
 
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
@@ -191,22 +198,25 @@ def row_length(bins: Sequence[str] = ("1", "2", "odd", "even", "longer than 256"
     return one_of("row length", bins, value)
 
 
-def batch() -> Point:
+def batch(position: int = 0) -> Point:
     """Return whether there are several images."""
-    return flags(
-        "batch", one=lambda s: s.input().shape[0] == 1, several=lambda s: s.input().shape[0] > 1
+    return either("batch", "one", "several", lambda s: s.input(position).shape[0] == 1)
+
+
+def quantized_alike(a: Tensor, b: Tensor) -> bool:
+    """Return whether two tensors have the same scale and zero point."""
+    assert a.quantization is not None and b.quantization is not None
+    return (a.quantization.scale[0], a.quantization.zero_point[0]) == (
+        b.quantization.scale[0],
+        b.quantization.zero_point[0],
     )
 
 
 def requantization_kept() -> Point:
     """Return whether the result has the input's scale and zero point, or is not rescaled to its."""
-
-    def same(s: Sample) -> bool:
-        a, b = s.input().quantization, s.output().quantization
-        assert a is not None and b is not None
-        return a.scale[0] == b.scale[0] and a.zero_point[0] == b.zero_point[0]
-
-    return flags("quantization", equal=same, not_rescaled=lambda s: not same(s))
+    return either(
+        "quantization", "equal", "not rescaled", lambda s: quantized_alike(s.input(), s.output())
+    )
 
 
 def sides() -> Point:
