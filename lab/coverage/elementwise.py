@@ -67,7 +67,6 @@ STRETCHES = (
     "a column",
 )
 
-
 LARGER_SECOND = ("first operand", "both operands")
 """Kinds that make the result larger than the first operand."""
 
@@ -169,7 +168,6 @@ CLAMPED = traced("saturation", SATURATIONS, "reference")
 
 WHOLE = tuple(name for name in NUMBERS if name != "float32")
 """Types of CAST that the accelerator has."""
-
 
 ELEMENTWISE: dict[str, list[Point]] = {
     "ADD": _arithmetic(PAIR_SHIFTS),

@@ -159,7 +159,6 @@ COLUMNS = (
     Column("TFLite Micro against LiteRT", "tflm", "tflite"),
 )
 
-
 PASSES = ("", ".beyond-spec")
 """What each operator is asked: models within the spec, and those that kernels take beyond it."""
 

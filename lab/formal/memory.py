@@ -203,7 +203,6 @@ def runs(p: Property, m: Module) -> None:
 DEPTH = 12
 """Cycles in which counts of 32 bits have no invariant that is found in reasonable time."""
 
-
 WIDE = ADDRESS_BITS + 4
 ADD, COMPARE, TAKE = range(3)
 

@@ -69,7 +69,6 @@ class Solved(Proof):
 WALL = 10
 """Times its CPU seconds that a proof may take on the clock, which is what z3 looks at."""
 
-
 SCRIPT = (
     "read_rtlil top.il; proc; flatten; pmuxtree; memory_map; opt_expr; opt_clean; "
     "write_json top.json"

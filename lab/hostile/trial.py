@@ -128,7 +128,6 @@ def difference(got: np.ndarray, expected: np.ndarray) -> str:
 GOOD = ("refused", "equal", "tolerated")
 """Kinds of verdicts that are as they should be."""
 
-
 RUNS = ("golden", "stream", "batch")
 """Steps of `lab.hostile.subject.STEPS` that run a file: all equal golden."""
 

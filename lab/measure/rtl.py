@@ -43,9 +43,8 @@ _CYCLES = 2 + [name for name, _ in COUNTERS].index("CYCLES")
 
 def compiled(case: MeasuredCase, config: AcceleratorConfig = PRESETS[PRESET]) -> Compiled:
     """Return a model's command stream."""
-    (segment,) = compile_network(case.graph, config).segments
-    assert segment.compiled is not None
-    return segment.compiled
+    (stream,) = compile_network(case.graph, config).streams
+    return stream
 
 
 def work(case: MeasuredCase, stream: Compiled) -> dict[int, Issued]:

@@ -312,7 +312,6 @@ COMPUTING: dict[str, CatalogueEntry] = {
 }
 """By the operator's name."""
 
-
 THIN = 4
 """Channels, where runs of a pixel are short."""
 

@@ -14,14 +14,16 @@ import click
 import numpy as np
 
 from eightfold.campaign.records import Case, Computing, Evidence, Unit
+from eightfold.campaign.suite import Result
 from eightfold.common.errors import InputError
 from eightfold.common.program import CONFIG_HELP
+from eightfold.compiler import Compiled
 from eightfold.model import Graph
 from eightfold.model.graph import Operator
 from eightfold.operators import explain_element
 from eightfold.run.reference.oracle import differ
 from eightfold.sim.simulator.build import Design
-from eightfold.sim.simulator.system import system_design
+from eightfold.sim.simulator.system import RunResult, system_design
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from lab.gates import accelerator_source, levels_of
 from lab.netlist_option import HELP
@@ -164,6 +166,33 @@ class Request(Computing):
 def planned(plan: Callable[[Request], Iterable[Unit]]) -> Callable[..., Iterable[Unit]]:
     """Return the `plan` of a suite that is asked by a `Request`."""
     return lambda asked: plan(Request.of(asked))
+
+
+def plan_in_units(suite: str, together: int | Mapping[str, int]) -> Callable[..., Iterable[Unit]]:
+    """Return the `plan` of a suite with so many cases in a unit, by backend if that matters."""
+
+    def plan(request: Request) -> Iterable[Unit]:
+        count = together if isinstance(together, int) else together[request.backend]
+        return request.units(suite, "", count)
+
+    return planned(plan)
+
+
+def run_each(case: Callable[[Unit, int, Path | None], Case]) -> Callable[..., Result]:
+    """Return the `run` of a suite whose cases run one after the other."""
+
+    def run(unit: Unit, trace: Path | None = None) -> Result:
+        return Result([case(unit, seed, trace) for seed in unit.seeds], {})
+
+    return run
+
+
+def outputs_of(result: RunResult, compiled: Compiled, graph: Graph) -> dict[int, np.ndarray]:
+    """Return the tensors that a stream has left in the arena."""
+    return {
+        tensor: result.tensor(offset, graph.tensors[tensor].shape, graph.tensors[tensor].dtype)
+        for tensor, offset in compiled.outputs.items()
+    }
 
 
 def settings_of(config: AcceleratorConfig) -> str:

@@ -5,7 +5,6 @@ the accelerator reports is fixed by the fault where that is certain; no byte out
 may change and no rule of AXI be broken, which the simulation watches in every run.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -13,7 +12,7 @@ from typing import cast
 import numpy as np
 
 from eightfold.campaign.records import Case, Evidence, Unit
-from eightfold.campaign.suite import Result, Suite
+from eightfold.campaign.suite import Suite
 from eightfold.compiler import Compiled
 from eightfold.golden.quantization import Reference
 from eightfold.isa import ErrorCode
@@ -21,7 +20,15 @@ from eightfold.operators import run_graph
 from eightfold.sim.simulator.system import Place, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 from lab.gates import accelerator_source
-from lab.suites.common import SIMULATED, Request, accelerator_designs, compare, error_case, planned
+from lab.suites.common import (
+    SIMULATED,
+    accelerator_designs,
+    compare,
+    error_case,
+    outputs_of,
+    plan_in_units,
+    run_each,
+)
 from lab.suites.networks import Network, make_network
 
 FAULTS = 12
@@ -29,15 +36,6 @@ FAULTS = 12
 
 LONGEST = 3000
 """Cycles after which a reset comes, at most: networks of this kind take some thousand."""
-
-
-def plan(request: Request) -> Iterator[Unit]:
-    yield from request.units("faults", "", 1)
-
-
-def run(unit: Unit, trace: Path | None = None) -> Result:
-    """Run the networks of a unit, each in a simulation."""
-    return Result([_case(unit, seed, trace) for seed in unit.seeds], {})
 
 
 def _case(unit: Unit, seed: int, trace: Path | None) -> Case:
@@ -50,9 +48,7 @@ def _case(unit: Unit, seed: int, trace: Path | None) -> Case:
 
 
 def _disturbed(unit: Unit, made: Network, trace: Path | None) -> Case:
-    (segment,) = made.job.network.segments
-    assert segment.compiled is not None
-    compiled = segment.compiled
+    (compiled,) = made.job.network.streams
     given = {**made.job.graph.initial_state(), **made.job.batch[0]}
     good = Run(inputs={offset: given[tensor] for tensor, offset in compiled.inputs.items()})
     rng = np.random.default_rng([0xFA017, made.seed])
@@ -137,10 +133,7 @@ def _wrong_run(
     if not result.done:
         return f"the good run after it ended with {result.error.name}", Evidence()
     graph = made.job.graph
-    tensors = {
-        tensor: result.tensor(offset, graph.tensors[tensor].shape, graph.tensors[tensor].dtype)
-        for tensor, offset in compiled.outputs.items()
-    }
+    tensors = outputs_of(result, compiled, graph)
     found = compare(graph, graph.operators, golden, tensors, golden, ("RTL", "golden"))
     return (f"the good run after it differs: {found[0]}", found[1]) if found else None
 
@@ -158,8 +151,8 @@ def _described(fault: Run) -> str:
 SUITE = Suite(
     name="faults",
     text="bus errors, resets and short streams in random networks, a good run after each",
-    run=run,
-    plan=planned(plan),
+    run=run_each(_case),
+    plan=plan_in_units("faults", 1),
     options=SIMULATED,
     cases=10,
     backends=("verilator", "icarus"),

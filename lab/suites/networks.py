@@ -1,7 +1,7 @@
 """Random networks: golden against the reference's kernels, RTL against golden, on every tensor."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,14 +32,14 @@ from lab.gates import accelerator_source
 from lab.hostile.subject import fitting_inputs, run_compiled, run_prepared
 from lab.suites.common import (
     SIMULATED,
-    Request,
     Tensors,
     accelerator_designs,
     compare,
     compared_case,
     error_case,
     golden_reference,
-    planned,
+    outputs_of,
+    plan_in_units,
     random_config,
 )
 from lab.suites.operators import MOST_ELEMENTS
@@ -50,10 +50,6 @@ TOGETHER = {"golden": 20, "verilator": 10, "icarus": 1}
 
 ODD_EVERY = 4
 """One of so many networks is an odd one."""
-
-
-def plan(request: Request) -> Iterator[Unit]:
-    yield from request.units("networks", "", TOGETHER[request.backend])
 
 
 def run(unit: Unit, trace: Path | None = None) -> Result:
@@ -319,11 +315,7 @@ def simulate_together(
     trace: Path | None = None,
 ) -> list[list[dict[int, np.ndarray]]]:
     """Return for each job, and each of its inputs, the tensors that the accelerator has kept."""
-    streams = []
-    for job in jobs:
-        (segment,) = job.network.segments
-        assert segment.compiled is not None
-        streams.append(segment.compiled)
+    streams = [stream for job in jobs for stream in job.network.streams]
     runs = [
         Run(
             inputs={o: {**job.graph.initial_state(), **given}[t] for t, o in stream.inputs.items()},
@@ -354,14 +346,7 @@ def simulate_together(
         for _ in job.batch:
             result = next(results)
             assert result.done, (str(job.graph.operators), result.error, result.index)
-            found[-1].append(
-                {
-                    tensor: result.tensor(
-                        offset, job.graph.tensors[tensor].shape, job.graph.tensors[tensor].dtype
-                    )
-                    for tensor, offset in stream.outputs.items()
-                }
-            )
+            found[-1].append(outputs_of(result, stream, job.graph))
     return found
 
 
@@ -419,7 +404,7 @@ SUITE = Suite(
     name="networks",
     text="random networks of several operators, every tensor; each fourth is an odd one",
     run=run,
-    plan=planned(plan),
+    plan=plan_in_units("networks", TOGETHER),
     options=SIMULATED,
     cases=100,
     backends=("golden", "verilator", "icarus"),

@@ -224,10 +224,9 @@ def simulate_parts(
         cases.append(compared_case(part.seed, part.operator, part.model, part.inputs, found))
     if not unit.coverage:
         return cases, {}
-    (segment,) = network.segments
-    assert segment.compiled is not None
+    (stream,) = network.streams
     results = {tensor: ran.tensors[tensor] for each in graph.operators for tensor in each.outputs}
-    hits = covered(graph, segment.compiled, inputs, results)
+    hits = covered(graph, stream, inputs, results)
     return cases, {(b.operator, b.point, b.name): count for b, count in hits.items()}
 
 

@@ -1,17 +1,16 @@
 """The requantizer bank alone, every lane against golden: corners, ties and random words."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
 from eightfold.campaign.records import Case, Evidence, Unit
-from eightfold.campaign.suite import Result, Suite
+from eightfold.campaign.suite import Suite
 from eightfold.sim.benches.requantizer_bank import RequantizerBank
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.runner import BenchFailed, run_bench
 from eightfold.sim.simulator.toolchain import Simulator
 from lab.gates import gates
-from lab.suites.common import BACKEND, CONFIG, NETLIST, SEED, Request, error_case, planned
+from lab.suites.common import BACKEND, CONFIG, NETLIST, SEED, error_case, plan_in_units, run_each
 
 BENCH = "eightfold.sim.benches.requantizer"
 LANES = {"verilator": 8, "icarus": 1}
@@ -19,15 +18,6 @@ RANDOM = {"verilator": 1_000_000, "icarus": 1000}
 """Random words of a case."""
 EVERY = {"verilator": 1, "icarus": 400}
 """One of so many corner cases is taken."""
-
-
-def plan(request: Request) -> Iterator[Unit]:
-    yield from request.units("requantizer", "", 1)
-
-
-def run(unit: Unit, trace: Path | None = None) -> Result:
-    """Run the bench once for each seed."""
-    return Result([_case(unit, seed, trace) for seed in unit.seeds], {})
 
 
 def _case(unit: Unit, seed: int, trace: Path | None) -> Case:
@@ -64,8 +54,8 @@ def _design(unit: Unit) -> Design:
 SUITE = Suite(
     name="requantizer",
     text="the requantizers alone: every shift, ties, corners, a million random words a case",
-    run=run,
-    plan=planned(plan),
+    run=run_each(_case),
+    plan=plan_in_units("requantizer", 1),
     options=(SEED, BACKEND, CONFIG, NETLIST),
     cases=10,
     backends=("verilator", "icarus"),

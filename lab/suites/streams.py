@@ -36,10 +36,9 @@ from lab.suites.common import (
     CONFIG,
     SEED,
     STALL,
-    Request,
     accelerator_designs,
     error_case,
-    planned,
+    plan_in_units,
 )
 from lab.suites.shrink import Budget, shrink
 
@@ -48,7 +47,6 @@ TOGETHER = 100
 
 WORDS = "commands.bin"
 """The file of a stream's words among those of a case that failed."""
-
 
 TIMEOUT = 2000
 """Cycles without progress that a run may have: none has as many that goes on."""
@@ -338,10 +336,6 @@ ARENA = WINDOW + BEHIND
 """Bytes of every program's arena."""
 
 
-def plan(request: Request) -> Iterator[Unit]:
-    yield from request.units("streams", "", TOGETHER)
-
-
 def run(unit: Unit, trace: Path | None = None) -> Result:
     """Run the streams of a unit in one simulation; those that fail are shrunk."""
     drawn: list[StreamCase | Case] = []
@@ -349,7 +343,7 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
         try:
             case = random_case(unit.configuration(), seed)
             _ = case.ending
-            drawn.append(_stalled(case, unit))
+            drawn.append(case if unit.stall is None else case.stalled(unit.stall))
         except Exception as error:
             drawn.append(error_case(seed, "", error))
     streams = [case for case in drawn if isinstance(case, StreamCase)]
@@ -360,11 +354,6 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
         for case in drawn
     ]
     return Result(cases, {})
-
-
-def _stalled(case: StreamCase, unit: Unit) -> StreamCase:
-    """Return the case with the stalls that a campaign asks for, if it asks for any."""
-    return case if unit.stall is None else case.stalled(unit.stall)
 
 
 def judged(
@@ -464,7 +453,7 @@ SUITE = Suite(
     name="streams",
     text="random and mutated command streams, disturbed, a good run behind each",
     run=run,
-    plan=planned(plan),
+    plan=plan_in_units("streams", TOGETHER),
     options=(SEED, BACKEND, CONFIG, STALL),
     cases=400,
     backends=("verilator", "icarus"),

@@ -28,7 +28,6 @@ AT_ONCE = 1 << 20
 
 _REQUANTIZE = tuple(name for name, _ in REQUANTIZE_LAYOUT)
 
-
 SUM_LIMIT = 1 << 31
 """A row's sum of table entries is below."""
 

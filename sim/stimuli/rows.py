@@ -20,7 +20,6 @@ Function = Callable[[NDArray[np.int8]], NDArray[np.int8]]
 
 OPERATORS = ("SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION")
 
-
 Case = Mapping[str, Any]
 """An operator on rows as JSON: its ``name``, the ``scale`` and ``zero_point`` of its input, and the
 fields of `eightfold.isa.vector_fields.RowScaling`, ``row`` by its value.

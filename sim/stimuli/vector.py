@@ -15,7 +15,6 @@ Fields = dict[str, int]
 MOST_ELEMENTS = 1500
 """Elements of a command times the positions of its window, at most."""
 
-
 COMPARISONS = (Combine.EQUAL.value, Combine.NOT_EQUAL.value)
 """Half of these compare a tensor with itself, since random operands hardly ever are equal."""
 
