@@ -13,7 +13,7 @@ from lab.coverage.elementwise import ELEMENTWISE
 from lab.coverage.matrix import MATRIX
 from lab.coverage.movement import INDEXING, MOVEMENT
 from lab.coverage.points import Point, Sample
-from lab.coverage.requantizations import Labels, accelerator_labels, reference_labels
+from lab.coverage.requantizations import PAIR_SHIFTS, Labels, accelerator_labels, reference_labels
 from lab.coverage.rows import ROWS
 
 POINTS: dict[str, list[Point]] = MATRIX | ELEMENTWISE | ROWS | MOVEMENT | INDEXING
@@ -87,38 +87,40 @@ _RECIPROCAL = (
 )
 _ROOT = "128 / sqrt(sum) is {} only if the sum of squares is {}"
 
+POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
+POSITIVE = ("EXP", "LOGISTIC", "RSQRT", "SQRT")
+
+
+def _none_of(
+    operators: tuple[str, ...], point: str, names: tuple[str, ...], reason: str
+) -> dict[Bin, str]:
+    return {Bin(operator, point, name): reason for operator in operators for name in names}
+
+
 EXCLUDED: dict[Bin, str] = {
-    Bin("ADD", "pair shift", "left 8..30"): _ADDED,
-    Bin("ADD", "pair shift", "left 1..7"): _ADDED,
-    Bin("SUB", "pair shift", "left 8..30"): _ADDED,
-    Bin("SUB", "pair shift", "left 1..7"): _ADDED,
-    Bin("AVERAGE_POOL_2D", "activation and saturation", "('NONE', 'below')"): _PASSED,
-    Bin("AVERAGE_POOL_2D", "activation and saturation", "('NONE', 'above')"): _PASSED,
-    Bin("AVERAGE_POOL_2D", "activation and saturation", "('RELU', 'above')"): _NO_RELU_END,
-    Bin("MAX_POOL_2D", "activation and saturation", "('NONE', 'below')"): _PASSED,
-    Bin("MAX_POOL_2D", "activation and saturation", "('NONE', 'above')"): _PASSED,
-    Bin("MAX_POOL_2D", "activation and saturation", "('RELU', 'above')"): _NO_RELU_END,
-    **{
-        Bin(name, "saturation", "below"): "results are 0 or more, and the zero point at least -128"
-        for name in ("EXP", "LOGISTIC", "RSQRT", "SQRT")
-    },
+    **_none_of(("ADD", "SUB"), "pair shift", ("left 8..30", "left 1..7"), _ADDED),
+    **_none_of(
+        POOLS, "activation and saturation", ("('NONE', 'below')", "('NONE', 'above')"), _PASSED
+    ),
+    **_none_of(POOLS, "activation and saturation", ("('RELU', 'above')",), _NO_RELU_END),
+    **_none_of(
+        POSITIVE,
+        "saturation",
+        ("below",),
+        "results are 0 or more, and the zero point at least -128",
+    ),
     Bin("SOFTMAX", "saturation", "below"): "no probability is below 0, code -128",
-    Bin("SOFTMAX", "pair shift", "left 8..30"): _RECIPROCAL,
-    Bin("SOFTMAX", "pair shift", "left 1..7"): _RECIPROCAL,
-    Bin("SOFTMAX", "pair shift", "none"): _RECIPROCAL,
-    Bin("SOFTMAX", "pair shift", "right 1..7"): _RECIPROCAL,
-    Bin("SOFTMAX", "pair shift", "right 8..15"): _RECIPROCAL,
+    **_none_of(("SOFTMAX",), "pair shift", PAIR_SHIFTS[:5], _RECIPROCAL),
     Bin("LOG_SOFTMAX", "saturation", "above"): "a logarithm of at most 1 is 0 or less, code 127",
     Bin("L2_NORMALIZATION", "saturation", "below"): "no element is below -1, code -128",
-    Bin("L2_NORMALIZATION", "pair shift", "left 8..30"): _ROOT.format("above 2^7", "below 1"),
-    Bin("L2_NORMALIZATION", "pair shift", "right 8..15"): _ROOT.format(
-        "below 2^-8", "2^30 or more: rows of 16,512 elements"
-    ),
-    Bin("L2_NORMALIZATION", "pair shift", "right 16..30"): _ROOT.format(
-        "below 2^-16", "2^46 or more, above int32"
-    ),
-    Bin("L2_NORMALIZATION", "pair shift", "right 31"): _ROOT.format(
-        "below 2^-31", "2^76 or more, above int32"
-    ),
+    **{
+        Bin("L2_NORMALIZATION", "pair shift", name): _ROOT.format(root, total)
+        for name, root, total in (
+            ("left 8..30", "above 2^7", "below 1"),
+            ("right 8..15", "below 2^-8", "2^30 or more: rows of 16,512 elements"),
+            ("right 16..30", "below 2^-16", "2^46 or more, above int32"),
+            ("right 31", "below 2^-31", "2^76 or more, above int32"),
+        )
+    },
 }
 """The reason by the bin. A bin that is excluded and hit is an error: its reason is wrong."""

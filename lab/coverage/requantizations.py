@@ -77,21 +77,27 @@ def requantization(values: ArrayLike, parameters: Mapping[str, ArrayLike]) -> La
     scaled = np.where(one, product, srdhm(shifted, multiplier))
     code = rounding_shift(scaled, right, mode) + zero_point
     half = (right > 0) & (2 * (scaled & ((1 << right) - 1)) == 1 << right)
-    _mark(labels, "overflow", "bias", total != biased)
-    _mark(labels, "overflow", "left shift", shifted != biased << left)
-    _mark(labels, "form", "pair", ~one)
-    _mark(labels, "form", "single", one)
-    _mark(labels, "tie", "positive", half & (scaled > 0))
-    _mark(labels, "tie", "negative", half & (scaled < 0))
-    _mark(labels, "product tie", "positive", ~one & (product > 0) & _half(product))
-    _mark(labels, "product tie", "negative", ~one & (product < 0) & _half(product))
-    _mark(labels, "saturation", "below", code < low)
-    _mark(labels, "saturation", "above", code > high)
-    _mark(labels, "saturation", "within", (code >= low) & (code <= high))
     power = (multiplier & (multiplier - 1)) == 0
-    _mark(labels, "multiplier", "0", multiplier == 0)
-    _mark(labels, "multiplier", "a power of two", power & (multiplier > 0))
-    _mark(labels, "multiplier", "another", ~power)
+    tie = ~one & _half(product)
+    conditions = {
+        "overflow": {"bias": total != biased, "left shift": shifted != biased << left},
+        "form": {"pair": ~one, "single": one},
+        "tie": {"positive": half & (scaled > 0), "negative": half & (scaled < 0)},
+        "product tie": {"positive": tie & (product > 0), "negative": tie & (product < 0)},
+        "saturation": {
+            "below": code < low,
+            "above": code > high,
+            "within": (code >= low) & (code <= high),
+        },
+        "multiplier": {
+            "0": multiplier == 0,
+            "a power of two": power & (multiplier > 0),
+            "another": ~power,
+        },
+    }
+    for point, names in conditions.items():
+        if found := {name for name, seen in names.items() if seen.any()}:
+            labels[point] = found
     labels["rounding"] = {ROUNDINGS[each] for each in np.unique(mode)}
     labels["pair shift"] = _classes((right - left)[~one], _PAIR_EDGES, PAIR_SHIFTS)
     labels["single shift"] = _classes(right[one], _SINGLE_EDGES, SINGLE_SHIFTS)
@@ -105,11 +111,6 @@ def _half(product: NDArray[np.int64]) -> NDArray[np.bool_]:
 def _classes(shifts: NDArray[np.int64], edges: tuple[int, ...], names: tuple[str, ...]) -> set[str]:
     """Return the classes of right shifts, negative ones being left shifts."""
     return {names[place] for place in np.searchsorted(edges, np.unique(shifts), side="right")}
-
-
-def _mark(labels: Labels, point: str, name: str, seen: NDArray[np.bool_]) -> None:
-    if seen.any():
-        labels[point].add(name)
 
 
 def join(labels: Labels, more: Mapping[str, set[str]]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from eightfold.campaign.folder import Folder, asked_commands, commits
+from eightfold.campaign.records import Unit
 from eightfold.campaign.report.verdict import coverage
 from eightfold.campaign.store import Results
 from eightfold.campaign.suite import suites
@@ -92,11 +93,7 @@ def campaign_entries(path: Path) -> list[Entry]:
         spent, last = _spent(results)
         cases, kinds = _counted(results)
         bins = _bins(results)
-        covered = {
-            (each.unit.suite, _column(each.unit.column, each.unit.reference))
-            for each in results.units()
-            if each.unit.coverage
-        }
+        covered = {_suite_column(each.unit) for each in results.units() if each.unit.coverage}
     return [
         Entry(
             suite=suite,
@@ -114,8 +111,9 @@ def campaign_entries(path: Path) -> list[Entry]:
     ]
 
 
-def _column(column: str, reference: str) -> str:
-    return column if reference == "litert" else f"{column} {reference}"
+def _suite_column(unit: Unit) -> SuiteColumn:
+    column = unit.column
+    return unit.suite, column if unit.reference == "litert" else f"{column} {unit.reference}"
 
 
 def _spent(results: Results) -> tuple[dict[SuiteColumn, float], dict[SuiteColumn, float]]:
@@ -123,7 +121,7 @@ def _spent(results: Results) -> tuple[dict[SuiteColumn, float], dict[SuiteColumn
     seconds: dict[SuiteColumn, float] = defaultdict(float)
     last: dict[SuiteColumn, float] = {}
     for each in results.spent():
-        key = (each.unit.suite, _column(each.unit.column, each.unit.reference))
+        key = _suite_column(each.unit)
         seconds[key] += each.seconds
         last[key] = max(each.ended, last.get(key, 0.0))
     return seconds, last
@@ -138,7 +136,7 @@ def _counted(
     keys = {}
     for planned in results.units():
         unit = planned.unit
-        key = keys[planned.number] = (unit.suite, _column(unit.column, unit.reference))
+        key = keys[planned.number] = _suite_column(unit)
         by_name = cases.setdefault(key, {})
         if planned.state == "waiting":
             by_name.setdefault(unit.operator, Counter())["waiting"] += unit.count

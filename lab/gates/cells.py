@@ -74,17 +74,8 @@ def write_luts(cells: Iterable[Cell], writer: Writer) -> None:
         writer.assign(pin(cell, "Z", "x"), expression(int(cell["parameters"]["INIT"], 2), levels))
 
 
-def write_pfumxs(cells: Iterable[Cell], writer: Writer) -> None:
-    """Write multiplexers behind two LUT4s: ``Z = C0 ? ALUT : BLUT``."""
-    _write_multiplexers(cells, writer, ("C0", "ALUT", "BLUT"))
-
-
-def write_l6muxs(cells: Iterable[Cell], writer: Writer) -> None:
-    """Write multiplexers behind two others: ``Z = SD ? D1 : D0``."""
-    _write_multiplexers(cells, writer, ("SD", "D1", "D0"))
-
-
-def _write_multiplexers(cells: Iterable[Cell], writer: Writer, names: tuple[str, str, str]) -> None:
+def write_multiplexers(cells: Iterable[Cell], writer: Writer, names: tuple[str, str, str]) -> None:
+    """Write multiplexers whose pins are the choice, what it is if that is 1, and what if 0."""
     for cell in cells:
         choice, high, low = (writer.bit(pin(cell, name, "x")) for name in names)
         writer.assign(pin(cell, "Z", "x"), f"{choice} ? {high} : {low}")

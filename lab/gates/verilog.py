@@ -7,6 +7,7 @@ has filled.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from eightfold.common.errors import InputError
@@ -15,10 +16,9 @@ from lab.gates.cells import (
     edge_of,
     write_carries,
     write_ddr_outputs,
-    write_l6muxs,
     write_luts,
+    write_multiplexers,
     write_multipliers,
-    write_pfumxs,
     write_plls,
     write_registers,
 )
@@ -197,8 +197,8 @@ class _BlockRam:
 
 MODELS: Mapping[str, Callable[[Iterable[Cell], Writer], None]] = {
     "LUT4": write_luts,
-    "PFUMX": write_pfumxs,
-    "L6MUX21": write_l6muxs,
+    "PFUMX": partial(write_multiplexers, names=("C0", "ALUT", "BLUT")),
+    "L6MUX21": partial(write_multiplexers, names=("SD", "D1", "D0")),
     "CCU2C": write_carries,
     "TRELLIS_FF": write_registers,
     "TRELLIS_DPR16X4": write_small_memories,

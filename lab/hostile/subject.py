@@ -189,20 +189,18 @@ def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Ite
         for index, reason in network.reasons.items():  # would run in numpy
             raise InputError(f"{graph.operators[index]}: {reason}")
 
-    def stream() -> dict[int, np.ndarray]:
-        options = {"max_memory": LIMITS.max_memory, "fallback": "golden"}
-        with MachineSession(config=config, **options) as session:
+    def ran(session: Session, keep: bool) -> dict[int, np.ndarray]:
+        with session:
             runs = [session.run(content, inputs, all_tensors=keep) for _ in frames]
-        run = runs[-1]
-        run.as_json()
-        return run.tensors
+        runs[-1].as_json()
+        return runs[-1].tensors
+
+    def stream() -> dict[int, np.ndarray]:
+        limits = {"max_memory": LIMITS.max_memory, "fallback": "golden"}
+        return ran(MachineSession(config=config, **limits), keep)
 
     def golden() -> dict[int, np.ndarray]:
-        with Session(max_memory=LIMITS.max_memory) as session:
-            runs = [session.run(content, inputs, all_tensors=True) for _ in frames]
-        run = runs[-1]
-        run.as_json()
-        return run.tensors
+        return ran(Session(max_memory=LIMITS.max_memory), True)
 
     def batch() -> dict[int, np.ndarray]:
         with Session(max_memory=LIMITS.max_memory) as session:

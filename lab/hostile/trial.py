@@ -201,13 +201,11 @@ class Trial(Closing):
             self._litert.close()
             opinion = self._opinion(content, given, last.tensors)
         names = "+".join(accepted)
-        if opinion.outcome in ("rejected", "aborted"):
-            kind = "tolerated" if _is_tolerated(opinion) else "accepted"
-            return Verdict(kind, names, opinion.message)
-        if opinion.outcome == "failed":
-            return Verdict("accepted", names, opinion.message)
         if opinion.outcome == "different":
             return Verdict("different", names, opinion.message)
+        if opinion.outcome != "equal":
+            kind = "tolerated" if _is_tolerated(opinion) else "accepted"
+            return Verdict(kind, names, opinion.message)
         return _compared(done) or Verdict("equal", names, "")
 
     def _opinion(

@@ -17,7 +17,7 @@ from eightfold.sim.simulator.memory_image import CHANNELS, LINES, Region, read_h
 
 
 class VerilogMemory:
-    """The settings of ``axi_memory.v``, and its files."""
+    """A `eightfold.sim.bench.system_job.Memory`: the settings and files of ``axi_memory.v``."""
 
     def __init__(self, dut: Any, base: int) -> None:
         self._dut, self._base = dut, base
@@ -29,24 +29,20 @@ class VerilogMemory:
         self.guard(dict.fromkeys(("commands", "model", "arena"), nowhere), nowhere, nowhere)
 
     def behave(self, stall: Mapping[str, float], timing: Mapping[str, int], seed: int) -> None:
-        """Say how channels pause, from the next `load` on, and how long the memory takes."""
         parts = [round(256 * stall[channel]) for channel in CHANNELS]
         stalls = int.from_bytes(parts, "little")
         self._set(**timing, stall=stalls, seed=seed & 0xFFFFFFFF)
 
     async def load(self, parts: Mapping[int, bytes]) -> None:
-        """Set bytes by offset, whole beats."""
         write_hex(Path("load.hex"), self._job["port"], parts)
         await self._strobe("load")
 
     async def dump(self, size: int) -> NDArray[np.uint8]:
-        """Return the first ``size`` bytes."""
         self._set(dump_words=size // self._job["port"])
         await self._strobe("dump")
         return read_hex(Path("dump.hex"), self._job["port"])
 
     def guard(self, regions: Mapping[str, Region], read_error: Region, write_error: Region) -> None:
-        """Say what may be read and written, and which accesses are answered with an error."""
         for name, region in (
             ("arena", regions["arena"]),
             ("read_error", read_error),
@@ -75,13 +71,11 @@ class VerilogMemory:
         return {name: int(getattr(self._dut, port).value) for name, port in names.items()}
 
     def check(self) -> None:
-        """Raise AssertionError if the accelerator broke a rule of its port."""
         outside, violations = int(self._dut.outside.value), int(self._dut.violations.value)
         assert not violations, f"{violations} violations of AXI; the log says which"
         assert not outside, f"{outside} beats written outside of the arena"
 
     def events(self) -> NDArray[np.int64]:
-        """Return what the monitor has written since the last call."""
         with Path("events.txt").open(encoding="ascii") as file:
             file.seek(self._events)
             text = file.read()

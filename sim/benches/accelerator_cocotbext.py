@@ -29,12 +29,10 @@ class PythonMemory:
         pause_channels(self._ram, parameters()["stall"], "memory/")
 
     async def load(self, parts: Mapping[int, bytes]) -> None:
-        """Set bytes by offset."""
         for offset, contents in parts.items():
             self._ram.write(offset, contents)
 
     async def dump(self, size: int) -> NDArray[np.uint8]:
-        """Return the first ``size`` bytes."""
         contents: Any = self._ram.read(0, size)
         return np.frombuffer(bytes(contents), np.uint8)
 
@@ -47,7 +45,6 @@ class PythonMemory:
         assert read_error.start == read_error.stop and write_error.start == write_error.stop
 
     def watched(self) -> dict[str, int]:
-        """Return that nothing was seen."""
         return dict.fromkeys(("reads_outside", "unanswered", "bus_errors"), 0)
 
     def check(self) -> None:
@@ -65,12 +62,10 @@ class LiteBus:
         pause_channels(self._master, parameters()["stall"], "registers/")
 
     async def write(self, offset: int, value: int) -> None:
-        """Write a register, and wait for the answer."""
         answer: Any = await self._master.write(offset, value.to_bytes(4, "little"))
         assert answer.resp == AxiResp.OKAY, f"write to {offset:#x}: {answer.resp}"
 
     async def read(self, offset: int) -> int:
-        """Return a register's value."""
         answer: Any = await self._master.read(offset, 4)
         assert answer.resp == AxiResp.OKAY, f"read of {offset:#x}: {answer.resp}"
         return int.from_bytes(answer.data, "little")

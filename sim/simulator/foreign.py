@@ -226,11 +226,17 @@ def _port(types: Mapping[str, Any], name: str, is_input: bool, address: str) -> 
         kind = types.get(kind["refDTypep"], {})
     if kind.get("type") != "UNPACKARRAYDTYPE":
         return Port(name, is_input, _bits(types, address))
-    left, right = (int(end) for end in kind["declRange"].strip("[]").split(":"))
+    left, right = _ends(kind["declRange"])
     each = _bits(types, kind["refDTypep"])
     width = each and each * (abs(left - right) + 1)
     signed = bool(kind.get("signed"))
     return Port(name, is_input, width, (left, right), signed)
+
+
+def _ends(text: str) -> tuple[int, int]:
+    """Return both ends of a range such as ``[7:0]``."""
+    left, _, right = text.strip("[]").partition(":")
+    return int(left), int(right)
 
 
 def _bits(types: Mapping[str, Any], address: str) -> int | None:
@@ -241,14 +247,14 @@ def _bits(types: Mapping[str, Any], address: str) -> int | None:
     name = kind["type"]
     if name == "BASICDTYPE":
         if "range" in kind:
-            left, right = (int(end) for end in kind["range"].split(":"))
+            left, right = _ends(kind["range"])
             return abs(left - right) + 1
         word = str(kind.get("keyword"))
         return 1 if word in ("logic", "bit", "wire") else _KEYWORD_BITS.get(word)
     if name in ("REFDTYPE", "ENUMDTYPE", "CONSTDTYPE", "MEMBERDTYPE"):
         return _bits(types, kind["refDTypep"])
     if name == "PACKARRAYDTYPE":
-        left, right = (int(end) for end in kind["declRange"].strip("[]").split(":"))
+        left, right = _ends(kind["declRange"])
         inner = _bits(types, kind["refDTypep"])
         return None if inner is None else inner * (abs(left - right) + 1)
     if name in ("STRUCTDTYPE", "UNIONDTYPE") and kind.get("packed"):
