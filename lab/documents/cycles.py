@@ -34,16 +34,6 @@ class Measurement:
     result: RunResult
     whole: RunResult | None = None
 
-    @property
-    def cycles(self) -> int:
-        """From doorbell to done."""
-        return cycles_of(self.result)
-
-    @property
-    def limit(self) -> int:
-        """Cycles that the multipliers need at least."""
-        return limit_of(self.result)
-
     def labelled(self) -> Iterator[tuple[str, RunResult]]:
         """Yield the runs with their names: by the label alone that of the whole network."""
         label = self.network.label
@@ -149,7 +139,7 @@ def operator_tables(measurements: Iterable[Measurement]) -> str:
         result = item.result
         *_, (label, _) = item.labelled()
         sections.append(
-            f"### {label} on `{result.config}`: {number(item.cycles)} cycles\n\n"
+            f"### {label} on `{result.config}`: {number(cycles_of(result))} cycles\n\n"
             f"{item.network.title}; {result.macs_per_cycle} MACs per cycle.\n\n"
             f"{operator_table(result)}"
         )

@@ -32,6 +32,7 @@ from lab.documents.cycles import (
     Measurement,
     Network,
     cycles_of,
+    limit_of,
     operator_tables,
     overview_table,
     problems,
@@ -249,10 +250,10 @@ def _panel(axes: Any, item: Measurement) -> None:
     axes.set_axisbelow(True)
     axes.tick_params(length=0)
     axes.spines[["top", "right"]].set_visible(False)
-    used = percent(item.limit, item.cycles)
+    used = percent(limit_of(result), cycles_of(result))
     *_, (label, _) = item.labelled()
     axes.set_title(
-        f"{label} on {result.config}: {number(item.cycles)} cycles, {used}",
+        f"{label} on {result.config}: {number(cycles_of(result))} cycles, {used}",
         loc="left",
         fontweight="bold",
     )

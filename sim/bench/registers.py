@@ -1,7 +1,7 @@
 """The accelerator's registers as software uses them: set up, start, wait, judge, reset."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from cocotb.triggers import First, RisingEdge, Timer
@@ -27,10 +27,6 @@ class Outcome:
     counters: dict[str, int]
     status: dict[str, int]
     error: dict[str, int]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return asdict(self)
 
 
 class Registers:

@@ -10,7 +10,7 @@ says besides its arrays.
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -149,7 +149,7 @@ class SystemJob:
         result = self.folder / f"result_{index}.npz"
         np.savez(result, arena=self._left, events=events)
         return {
-            **outcome.as_dict(),
+            **asdict(outcome),
             "ended": ended,
             "unanswered": watched["unanswered"],
             **{name: watched[name] - before[name] for name in ("reads_outside", "bus_errors")},

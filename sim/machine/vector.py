@@ -1,6 +1,6 @@
 """What a VECTOR command does to the scratchpad, in numpy."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -173,7 +173,7 @@ def _reduced(
         values = _looked_up(field, "a", operand_a(field, scratchpad, w1, w0), tables)
         if combine != Combine.A:
             b = operand_b(field, scratchpad, tables, w1, w0)
-            values = _combined(combine, values, b)
+            values = _COMBINED[combine](values, b)
         parts.append(_over_positions(reduce, values))
     return _over_positions(reduce, np.stack(parts))
 
@@ -249,26 +249,21 @@ def _looked_up(
     return tables[field.get(f"table_{operand}", 0)][values & 255].astype(np.int64)
 
 
-def _combined(combine: Combine, a: Integers, b: Integers) -> Integers:
-    """Return the combination, int32."""
-    product = wrap32(_signed(a, PRODUCT_BITS[0]) * _signed(b, PRODUCT_BITS[1]))
-    match combine:
-        case Combine.ADD:
-            return wrap32(a + b)
-        case Combine.SUBTRACT:
-            return wrap32(a - b)
-        case Combine.MULTIPLY:
-            return product
-        case Combine.MAXIMUM:
-            return np.maximum(a, b)
-        case Combine.MINIMUM:
-            return np.minimum(a, b)
-        case Combine.EQUAL:
-            return (a == b).astype(np.int64)
-        case Combine.NOT_EQUAL:
-            return (a != b).astype(np.int64)
-        case _:
-            return np.where(a >= 0, a, product)
+def _product(a: Integers, b: Integers) -> Integers:
+    return wrap32(_signed(a, PRODUCT_BITS[0]) * _signed(b, PRODUCT_BITS[1]))
+
+
+_COMBINED: Mapping[Combine, Callable[[Integers, Integers], Integers]] = {
+    Combine.ADD: lambda a, b: wrap32(a + b),
+    Combine.SUBTRACT: lambda a, b: wrap32(a - b),
+    Combine.MULTIPLY: _product,
+    Combine.MAXIMUM: np.maximum,
+    Combine.MINIMUM: np.minimum,
+    Combine.EQUAL: lambda a, b: (a == b).astype(np.int64),
+    Combine.NOT_EQUAL: lambda a, b: (a != b).astype(np.int64),
+    Combine.RECTIFY: lambda a, b: np.where(a >= 0, a, _product(a, b)),
+}
+"""What combinations of a and b are, int32."""
 
 
 def _read(scratchpad: NDArray[np.int8], address: Integers) -> Integers:
