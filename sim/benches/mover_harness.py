@@ -49,7 +49,6 @@ class MemoryStub:
         self.cycle = 0
         self.beats_read: list[tuple[int, int]] = []
         """Cycle and address of each beat that was read."""
-        self.beats_written: list[tuple[int, int]] = []
         self._rng = stall_rng("memory")
         self._reads: deque[tuple[int, int]] = deque()
         self._writes: deque[list[int]] = deque()
@@ -120,7 +119,6 @@ class MemoryStub:
         word = payload & ((1 << 8 * self.port) - 1)
         strobe = payload >> 8 * self.port
         assert strobe, f"nothing is written at {address:#x}"
-        self.beats_written.append((self.cycle, address))
         self._open.append((address, word, strobe))
         if not self._writes[0]:
             self._writes.popleft()
@@ -177,7 +175,6 @@ class MoverBench:
         self.fault: list[int] = []
         self.code = ErrorCode.NONE
         self.taken: list[int] = []
-        self.entries: list[int] = []
         self.sent: list[Move] = []
         self.reads: list[int] = []
         self.still = 0
@@ -341,7 +338,6 @@ class MoverBench:
         value = word >> bits
         entry = np.frombuffer(value.to_bytes(4, "little"), dtype=np.uint8)
         self.spaces[Space.TABLES][4 * index : 4 * index + 4] = entry
-        self.entries.append(self.cycle)
 
 
 def area(bench: MoverBench, space: Space, half: int | None) -> tuple[int, int]:
