@@ -1,6 +1,6 @@
 """Commands in program order, with what they read and write, and the tokens between engines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +28,19 @@ class Interval:
         """Return ``size`` bytes of each ``pitch`` in the scratchpad; all if that leaves no gaps."""
         pitched = (pitch, size) if size < pitch else ()
         return cls(Space.SCRATCHPAD, start, stop, *pitched)
+
+    @classmethod
+    def of_runs(
+        cls,
+        start: int,
+        run: int,
+        loops: Iterable[tuple[int, int]],
+        space: Space = Space.SCRATCHPAD,
+    ) -> "Interval":
+        """Return the bytes from the first to the last of runs in loops of (count, step)."""
+        reach = [(count - 1) * step for count, step in loops]
+        low = start + sum(step for step in reach if step < 0)
+        return cls(space, low, start + sum(step for step in reach if step > 0) + run)
 
     def overlaps(self, other: "Interval") -> bool:
         """Return whether a byte may be in both: of different pitches, if their ends overlap."""

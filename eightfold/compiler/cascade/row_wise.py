@@ -11,13 +11,15 @@ from functools import cached_property
 from math import prod
 
 from eightfold.compiler.emit.emitter import Emitter, Loop
+from eightfold.compiler.emit.nest import Nest
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.channelwise import MaximumPool
-from eightfold.compiler.steps.elementwise import Pointwise, broadcast_steps, emit_elementwise
+from eightfold.compiler.steps.elementwise import Pointwise, broadcast_nest, emit_elementwise
 from eightfold.compiler.steps.movement import Copy, Movement
 from eightfold.compiler.steps.step import Step
 from eightfold.compiler.steps.windowed import LONGEST, Windowed
 from eightfold.isa import Engine, Space
+from eightfold.isa.issued import Interval
 
 
 @dataclass(frozen=True)
@@ -141,17 +143,14 @@ class PointwiseRows(RowWise):
 
     def emit(self, emitter: Emitter, held: Mapping[int, Held], image: int, rows: range) -> None:
         """Emit the elements of some rows."""
-        shape = (1, len(rows), *self.step.shape[2:])
-        shapes = (*self.step.shapes, self.step.shape)
-        steps = [broadcast_steps(each, self.step.shape) for each in shapes]
-        addresses = [
+        nest = broadcast_nest(self.step.shapes, self.step.shape).some(0, 0, 1).some(1, 0, len(rows))
+        addresses = (
             held[storage].at(rows.start, self.images[storage].size)
             if storage in self.images
             else held[storage].address
             for storage in (*self.operands, self.target)
-        ]
-        operation = self.step.operation
-        emit_elementwise(emitter, operation, addresses[:-1], addresses[-1], shape, steps)
+        )
+        emit_elementwise(emitter, self.step.operation, Nest(tuple(addresses), nest.loops))
 
 
 @dataclass(frozen=True)
@@ -189,28 +188,25 @@ class MovementRows(RowWise):
     def _find_needed(self, source: int, rows: range) -> range:
         size = self.images[source].size
         spans = [
-            _span(copy.source_offset, copy.run, [loop[:2] for loop in copy.loops])
+            Interval.of_runs(copy.source_offset, copy.run, [loop[:2] for loop in copy.loops])
             for copy in self._copies(rows)
             if copy.source is not None and self.storage[copy.source] == source
         ]
         if not spans:
             return range(0)
-        return range(
-            min(low for low, _ in spans) // size, -(-max(high for _, high in spans) // size)
-        )
+        stop = max(span.stop for span in spans)
+        return range(min(span.start for span in spans) // size, -(-stop // size))
 
     def emit(self, emitter: Emitter, held: Mapping[int, Held], image: int, rows: range) -> None:
         """Emit the copies of some rows."""
-        into = held[self.target]
+        places = {
+            storage: (held[storage].space, held[storage].at(0, image_.size))
+            for storage, image_ in self.images.items()
+        }
+        target = places[self.target]
         for copy in self._copies(rows):
-            target = (into.space, into.at(0, self.images[self.target].size) + copy.target_offset)
-            if copy.source is None:
-                loops = [(count, 0, step) for count, _, step in copy.loops]
-                emitter.move((Space.FILL, 0), target, copy.run, loops, copy.fill)
-                continue
-            storage = self.storage[copy.source]
-            address = held[storage].at(0, self.images[storage].size) + copy.source_offset
-            emitter.move((held[storage].space, address), target, copy.run, copy.loops)
+            source = target if copy.source is None else places[self.storage[copy.source]]
+            copy.emit(emitter, source, target)
 
     def _copies(self, rows: range) -> list[Copy]:
         size = self.images[self.target].size
@@ -340,10 +336,3 @@ def _cut(
     if first < behind:
         whole = [(behind - first, source_step, step), *inner]
         yield source + first * source_step, target + first * step, run, whole
-
-
-def _span(start: int, run: int, loops: list[tuple[int, int]]) -> tuple[int, int]:
-    """Return the first byte, and the one behind the last, that runs touch."""
-    reach = [(count - 1) * step for count, step in loops]
-    low = start + sum(step for step in reach if step < 0)
-    return low, start + sum(step for step in reach if step > 0) + run

@@ -1,7 +1,6 @@
 """Commands as they are emitted: `emitter` collects them.
 
-`memory` and `staging` say where tensors are, `image` holds the constants, `tile` and `loops` cut
-work into what a command can count.
+`memory` and `staging` say where tensors are, `nest` and `tile` are parts of them.
 
 Imports the ground; steps and the compiler's own modules import it.
 """

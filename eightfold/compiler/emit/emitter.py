@@ -190,12 +190,12 @@ class Emitter:
     ) -> None:
         """Copy runs; ``loops`` are (count, source stride, target stride), outermost first.
 
-        A run of no bytes needs no command. Loops of one iteration are dropped, and inner ones that
+        No bytes need no command. Loops of one iteration are dropped, and inner ones that
         continue a run become part of it. More than four loops become several commands.
         """
-        if run == 0:
+        remaining = [loop for loop in loops if loop[0] != 1]
+        if run == 0 or any(count == 0 for count, _, _ in remaining):
             return
-        remaining = [loop for loop in loops if loop[0] > 1]
         while remaining and remaining[-1][1:] == (run, run) and run * remaining[-1][0] < 1 << 24:
             run *= remaining.pop()[0]
         for start, place, size, inner in movable(source[1], target[1], run, remaining):
@@ -219,8 +219,10 @@ class Emitter:
             run=run,
             **loop_fields(loops, "source_stride", "target_stride"),
         )
-        reads = _span(source, run, [(count, step) for count, step, _ in loops])
-        writes = _span(target, run, [(count, step) for count, _, step in loops])
+        reads, writes = (
+            Interval.of_runs(start, run, [(loop[0], loop[side]) for loop in loops], space)
+            for side, (space, start) in enumerate((source, target), 1)
+        )
         fixed = source[0] in (Space.FILL, Space.MODEL)
         self._issue(command, () if fixed else (reads,), (writes,))
 
@@ -276,10 +278,11 @@ class Emitter:
         )
         chosen = [(count, stride) for count, stride, _, _ in remaining] + [(max(1, limit), step)]
         looked_up = [(count, stride) for count, _, _, stride in remaining]
-        reads = [_span((Space.SCRATCHPAD, indices), index_bytes, looked_up)]
+        reads = [Interval.of_runs(indices, index_bytes, looked_up)]
         if source[0] != Space.MODEL:
-            reads.append(_span(source, run, chosen))
-        writes = _span(target, run, [(count, stride) for count, _, stride, _ in remaining])
+            reads.append(Interval.of_runs(source[1], run, chosen, source[0]))
+        written = [(count, stride) for count, _, stride, _ in remaining]
+        writes = Interval.of_runs(target[1], run, written, target[0])
         self._issue(command, tuple(reads), (writes,))
 
     def table(self, entries: np.ndarray) -> int:
@@ -357,11 +360,3 @@ def _records(channels: tuple[tuple[str, str, bytes], ...]) -> tuple[bytes, bool]
     if len(set(without_bias)) == 1:
         return records[0].to_bytes(16, "little") + bias.tobytes(), True
     return b"".join(record.to_bytes(16, "little") for record in records), False
-
-
-def _span(start: tuple[Space, int], run: int, loops: list[tuple[int, int]]) -> Interval:
-    """Return the bytes from the first to the last that the runs touch."""
-    reach = [(count - 1) * step for count, step in loops]
-    low = start[1] + sum(step for step in reach if step < 0)
-    high = start[1] + sum(step for step in reach if step > 0) + run
-    return Interval(start[0], low, high)

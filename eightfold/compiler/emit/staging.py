@@ -1,17 +1,21 @@
 """An operator's tensors where its commands can reach them: in the scratchpad, whole or in parts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.memory import aligned
-from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.emit.nest import Nest
+from eightfold.compiler.emit.tile import Part, Tile, part_bytes
 from eightfold.isa import Space
 from eightfold.isa.issued import Issued
 
 Place = tuple[Space, int]
 """Where a tensor starts: a space and a byte offset."""
+
+Axes = Sequence[tuple[int, int]]
+"""Of a block: how many, and the bytes from one to the next, outermost first."""
 
 
 class NoRoomError(Exception):
@@ -67,6 +71,14 @@ class Staging:
         space, offset = self.places[tensor]
         return offset if space == Space.SCRATCHPAD else None
 
+    def outside(self, tensors: Iterable[int]) -> list[int]:
+        """Return those of some tensors that are not in the scratchpad."""
+        return [tensor for tensor in tensors if self.resident(tensor) is None]
+
+    def limit(self, whole: bool) -> int:
+        """Return the bytes that a part may take: all of the room if it is the only one, or half."""
+        return self.room[1] if whole else self.room[1] // 2
+
     def arrive(self, tensor: int, stop: int | None = None) -> None:
         """Load the bytes before ``stop`` of a tensor that are not there, all without it."""
         if tensor in self.arrivals:
@@ -97,123 +109,95 @@ class Staging:
 
     def load(self, tensor: int, offset: int, size: int) -> int:
         """Return the scratchpad address of ``size`` bytes of a tensor, loaded if need be."""
-        if (address := self.resident(tensor)) is not None:
-            return address + offset
-        space, start = self.places[tensor]
-        address = self.take(size)
-        self.emitter.move((space, start + offset), (Space.SCRATCHPAD, address), size)
-        return address
+        return self.load_block(tensor, offset, [(size, 1)])[0]
+
+    def result(self, tensor: int, offset: int, size: int) -> int:
+        """Return the scratchpad address for ``size`` bytes of a result."""
+        return self.result_block(tensor, offset, [(size, 1)])[0]
 
     def store(self, tensor: int, offset: int, size: int, address: int) -> None:
         """Write ``size`` bytes back to a tensor that is not in the scratchpad."""
-        if self.resident(tensor) is None:
-            space, start = self.places[tensor]
-            self.emitter.move((Space.SCRATCHPAD, address), (space, start + offset), size)
+        self.store_block(tensor, offset, [(size, 1)], address)
 
-    def load_block(
-        self, tensor: int, offset: int, axes: Sequence[tuple[int, int]]
-    ) -> tuple[int, list[int]]:
-        """Return address and steps of a block of a tensor, loaded without gaps if need be.
+    def load_block(self, tensor: int, offset: int, axes: Axes) -> tuple[int, list[int]]:
+        """Return address and steps of a block of a tensor, loaded without gaps if need be."""
+        address, steps = self.result_block(tensor, offset, axes)
+        self._copy_block(tensor, offset, axes, address, load=True)
+        return address, steps
 
-        ``axes``: (count, bytes from one to the next), outermost first.
-        """
-        if (address := self.resident(tensor)) is not None:
-            return address + offset, [step for _, step in axes]
-        space, start = self.places[tensor]
-        address = self.take(prod(count for count, _ in axes))
-        _copy_block(self.emitter, (space, start + offset), (Space.SCRATCHPAD, address), axes)
-        return address, packed_steps(axes)
-
-    def result_block(
-        self, tensor: int, offset: int, axes: Sequence[tuple[int, int]]
-    ) -> tuple[int, list[int]]:
+    def result_block(self, tensor: int, offset: int, axes: Axes) -> tuple[int, list[int]]:
         """Return address and steps for a block of a result."""
         if (address := self.resident(tensor)) is not None:
             return address + offset, [step for _, step in axes]
         return self.take(prod(count for count, _ in axes)), packed_steps(axes)
 
-    def store_block(
-        self, tensor: int, offset: int, axes: Sequence[tuple[int, int]], address: int
-    ) -> None:
+    def store_block(self, tensor: int, offset: int, axes: Axes, address: int) -> None:
         """Write a result's block back, unless it is in its place."""
-        if self.resident(tensor) is None:
-            space, start = self.places[tensor]
-            local = (Space.SCRATCHPAD, address)
-            _copy_block(self.emitter, local, (space, start + offset), axes, load=False)
+        self._copy_block(tensor, offset, axes, address, load=False)
 
-    def load_tile(
-        self,
-        tensor: int,
-        shape: tuple[int, ...],
-        image: int,
-        part: tuple[range, range, range],
-    ) -> Tile:
+    def load_nest(self, tensors: Sequence[int], nest: Nest) -> Nest:
+        """Return loops over tensors as loops over scratchpad addresses, operands loaded.
+
+        The last tensor is the result, for which there is room.
+        """
+        starts, found = [], []
+        for number, tensor in enumerate(tensors):
+            place = self.result_block if tensor == tensors[-1] else self.load_block
+            start, steps = place(tensor, nest.starts[number], nest.axes(number))
+            starts.append(start)
+            places = [place for place, loop in enumerate(nest.loops) if loop[1 + number]]
+            places.sort(key=lambda place: -nest.loops[place][1 + number])
+            moved = dict(zip(places, steps, strict=True))
+            found.append([moved.get(place, 0) for place in range(len(nest.loops))])
+        counts = [loop[0] for loop in nest.loops]
+        return Nest(tuple(starts), tuple(zip(counts, *found, strict=True)))
+
+    def load_tile(self, tensor: int, shape: tuple[int, ...], image: int, part: Part) -> Tile:
         """Return rows, columns and channels of one image of a tensor, loaded if need be."""
         if (address := self.resident(tensor)) is not None:
             return Tile.resident(address, shape, image)
-        tile = Tile.packed(self.take(_bytes(part)), *part)
-        self._copy_tile(tensor, shape, image, tile, load=True)
-        return tile
+        address, _ = self.load_block(tensor, *_block(shape, image, part))
+        return Tile.packed(address, *part)
 
-    def result_tile(
-        self,
-        tensor: int,
-        shape: tuple[int, ...],
-        image: int,
-        part: tuple[range, range, range],
-    ) -> Tile:
+    def result_tile(self, tensor: int, shape: tuple[int, ...], image: int, part: Part) -> Tile:
         """Return where a part of one image of a result is to be written."""
         if (address := self.resident(tensor)) is not None:
             return Tile.resident(address, shape, image).slice(part[2])
-        return Tile.packed(self.take(_bytes(part)), *part)
+        return Tile.packed(self.take(part_bytes(part)), *part)
 
     def store_tile(self, tensor: int, shape: tuple[int, ...], image: int, tile: Tile) -> None:
         """Write a result's tile back, unless it is in its place."""
-        if self.resident(tensor) is None:
-            self._copy_tile(tensor, shape, image, tile, load=False)
+        block = _block(shape, image, (tile.rows, tile.columns, tile.channels))
+        self.store_block(tensor, *block, tile.address)
 
-    def _copy_tile(
-        self, tensor: int, shape: tuple[int, ...], image: int, tile: Tile, load: bool
+    def _copy_block(
+        self, tensor: int, offset: int, axes: Axes, address: int, *, load: bool
     ) -> None:
-        _, height, width, depth = shape
+        """Copy a block between a tensor that is elsewhere, and its place without gaps."""
+        if self.resident(tensor) is not None:
+            return
         space, start = self.places[tensor]
-        pixel = (image * height + tile.rows.start) * width + tile.columns.start
-        memory = (space, start + pixel * depth + tile.channels.start)
-        local = (Space.SCRATCHPAD, tile.address)
-        loops = [
-            (len(tile.rows), width * depth, tile.row_pitch),
-            (len(tile.columns), depth, tile.pixel_pitch),
-        ]
-        if not load:
-            memory, local = local, memory
-            loops = [(count, there, here) for count, here, there in loops]
-        self.emitter.move(memory, local, len(tile.channels), loops)
+        outside, local = (space, start + offset), (Space.SCRATCHPAD, address)
+        packed = packed_steps(axes)
+        loops = [(count, step, tight) for (count, step), tight in zip(axes, packed, strict=True)]
+        if load:
+            self.emitter.move(outside, local, 1, loops)
+        else:
+            self.emitter.move(local, outside, 1, [(n, tight, step) for n, step, tight in loops])
 
 
-def _bytes(part: tuple[range, range, range]) -> int:
-    return len(part[0]) * len(part[1]) * len(part[2])
+def _block(shape: tuple[int, ...], image: int, part: Part) -> tuple[int, Axes]:
+    """Return the first byte and the axes of a part of one image."""
+    _, height, width, depth = shape
+    rows, columns, channels = part
+    pixel = (image * height + rows.start) * width + columns.start
+    axes = [(len(rows), width * depth), (len(columns), depth), (len(channels), 1)]
+    return pixel * depth + channels.start, axes
 
 
-def packed_steps(axes: Sequence[tuple[int, int]]) -> list[int]:
+def packed_steps(axes: Axes) -> list[int]:
     """Return the steps of axes (count, any step) without gaps."""
     return [prod(count for count, _ in axes[i + 1 :]) for i in range(len(axes))]
-
-
-def _copy_block(
-    emitter: Emitter,
-    source: Place,
-    target: Place,
-    axes: Sequence[tuple[int, int]],
-    load: bool = True,
-) -> None:
-    """Copy a block; the side that is not in the scratchpad has the steps of ``axes``."""
-    loops = [
-        (count, step, packed)
-        for (count, step), packed in zip(axes, packed_steps(axes), strict=True)
-    ]
-    if not load:
-        loops = [(count, packed, step) for count, step, packed in loops]
-    emitter.move(source, target, 1, loops)
 
 
 def halvings(size: int, unit: int = 1) -> Iterator[int]:

@@ -1,9 +1,18 @@
 """Rectangles of NHWC tensors in the scratchpad."""
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from eightfold.isa import Space
 from eightfold.isa.issued import Interval
+
+Part = tuple[range, range, range]
+"""Rows, columns and channels of an image."""
+
+
+def part_bytes(part: Part) -> int:
+    """Return the bytes of a part."""
+    return prod(map(len, part))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +47,6 @@ class Tile:
         _, height, width, depth = shape
         start = address + image * height * width * depth
         return cls.packed(start, range(height), range(width), range(depth))
-
-    @property
-    def size(self) -> int:
-        """Bytes from the first to the last."""
-        return (
-            (len(self.rows) - 1) * self.row_pitch
-            + (len(self.columns) - 1) * self.pixel_pitch
-            + len(self.channels)
-        )
 
     def at(self, row: int, column: int) -> int:
         """Return the address of a pixel, also of one outside the tile."""

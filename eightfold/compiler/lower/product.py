@@ -4,13 +4,14 @@ from math import prod
 
 import numpy as np
 
+from eightfold.compiler.emit.nest import Nest
 from eightfold.compiler.exact import CompileError, folded_bias, pair
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.lower.movement import transposed
 from eightfold.compiler.lower.pointwise import EVERY_BYTE
 from eightfold.compiler.lower.windowed import of_rows
 from eightfold.compiler.steps.elementwise import broadcast_steps, collapsed
-from eightfold.compiler.steps.product import Block, Product
+from eightfold.compiler.steps.product import Product
 from eightfold.compiler.steps.reduction import factors
 from eightfold.compiler.steps.step import Step
 from eightfold.compiler.steps.transposition import Swap
@@ -30,32 +31,29 @@ def batch_matmul(call: Call) -> tuple[Step, ...]:
     if y.data is not None and prod(y.shape[:-2]) == 1:
         weights = y.data.reshape(y.shape[-2:]).astype(np.int64) - zeros[1]
         weights = weights if call.options["adj_y"] else weights.T
-        steps, source = _operand(call, x, turned=adjoint)
+        before, source = _operand(call, x, turned=adjoint)
         fields = pair(*multiplier, columns)
         parameters = call.channels({"bias": folded_bias(weights, None, zeros[0]), **fields})
         count = prod(x.shape) // depth
-        return (*steps, of_rows(source, target.index, count, weights, parameters))
+        return (*before, of_rows(source, target.index, count, weights, parameters))
     if not factors(depth):
         raise CompileError(f"{depth} products to sum are no window of two loops")
-    steps, second = _operand(call, y, turned=call.options["adj_y"])
+    before, second = _operand(call, y, turned=call.options["adj_y"])
     sizes = ((x.shape, rows * depth), (y.shape, depth * columns), (target.shape, rows * columns))
     batch = target.shape[:-2]
-    outer = collapsed(
-        batch, [[size * n for n in broadcast_steps(shape[:-2], batch)] for shape, size in sizes]
-    )
-    inner = ((1, 0, rows) if adjoint else (depth, 0, 1), (0, 1, columns), (columns, 1, 0))
+    steps = [[size * n for n in broadcast_steps(shape[:-2], batch)] for shape, size in sizes]
+    outer = collapsed(zip(batch, *steps, strict=True))
+    row_step, depth_step = (1, rows) if adjoint else (depth, 1)
+    inner = (rows, row_step, 0, columns), (columns, 0, 1, 1), (depth, depth_step, columns, 0)
     numbers = {name: int(values[0]) for name, values in pair(*multiplier, 1).items()}
     product = Product(
         target=target.index,
         sources=(x.index, second),
-        whole=Block(
-            counts=(*(count for count, _ in outer), rows, columns, depth),
-            steps=tuple((*(each[i] for _, each in outer), *inner[i]) for i in range(3)),
-        ),
+        whole=Nest((0, 0, 0), (*outer, *inner)),
         tables=tuple(EVERY_BYTE.astype(np.int64) - zero for zero in zeros),
         requantize=Requantize.of(numbers | call.layer()),
     )
-    return (*steps, product)
+    return (*before, product)
 
 
 def _operand(call: Call, tensor: Tensor, *, turned: bool) -> tuple[tuple[Step, ...], int]:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.compiler.emit.emitter import Emitter, loop_fields
+from eightfold.compiler.emit.nest import Nest
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.affine import AffinePiece, affine_pieces
@@ -64,7 +65,7 @@ class Taps:
         return weights.reshape(*(loop[0] for loop in piece.loops), count)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Patch:
     """Outputs that one pair of pieces makes, and where their weights are."""
 
@@ -96,14 +97,7 @@ class Bilinear(UnaryStep):
                 # Loops of rows, loops of columns, then the window's rows and columns.
                 products = np.moveaxis(products, y.ndim - 1, -2)
                 words, steps = _without_repetition(products)
-                patch = Patch(
-                    rows=vertical,
-                    columns=horizontal,
-                    taps=(height, width),
-                    words=words,
-                    steps=steps,
-                )
-                found.append(patch)
+                found.append(Patch(vertical, horizontal, (height, width), words, steps))
         return found
 
     def room(self, config: AcceleratorConfig) -> int:
@@ -132,10 +126,8 @@ class Bilinear(UnaryStep):
         channels = [size for size in halvings(whole) if size <= RUN]
         choices = [*((h, channels[0]) for h in halvings(self.outputs)), *((1, c) for c in channels)]
         for choice in choices:
-            limit = staging.room[1]
-            if choice not in ((self.outputs, whole), choices[-1]):
-                limit //= 2
-            if self._size(staging, *choice) <= limit:
+            only = choice in ((self.outputs, whole), choices[-1])
+            if self._size(staging, *choice) <= staging.limit(only):
                 return choice
         raise NoRoomError
 
@@ -191,7 +183,7 @@ def _without_repetition(products: NDArray[np.int64]) -> tuple[NDArray[np.int32],
 
 
 def _emit_patch(emitter: Emitter, patch: Patch, source: Tile, target: Tile, weights: int) -> None:
-    """Emit the commands of a patch: loops beyond those of a command are unrolled."""
+    """Emit the commands of a patch."""
     loops = [
         (count, tap * source.row_pitch, output * target.row_pitch)
         for count, (output, tap) in patch.rows.loops
@@ -200,27 +192,23 @@ def _emit_patch(emitter: Emitter, patch: Patch, source: Tile, target: Tile, weig
         (count, tap * source.pixel_pitch, output * target.pixel_pitch)
         for count, (output, tap) in patch.columns.loops
     ]
-    nest = [(*loop, step) for loop, step in zip(loops, patch.steps, strict=False)]
     (row, row_tap), (column, column_tap) = patch.rows.first, patch.columns.first
-    start = (source.at(row_tap, column_tap), target.at(row, column), weights)
-    unrolled = nest[:-LOOPS] if len(nest) > LOOPS else []
-    for index in np.ndindex(*(count for count, *_ in unrolled)):
-        places = [
-            place + sum(i * loop[1 + which] for i, loop in zip(index, unrolled, strict=True))
-            for which, place in enumerate(start)
-        ]
-        _command(emitter, places, nest[len(unrolled) :], patch, source)
+    nest = Nest(
+        (source.at(row_tap, column_tap), target.at(row, column), weights),
+        tuple((*loop, step) for loop, step in zip(loops, patch.steps, strict=False)),
+    )
+    _emit_loops(emitter, nest, patch, source)
 
 
-def _command(
-    emitter: Emitter,
-    places: Sequence[int],
-    nest: Sequence[tuple[int, int, int, int]],
-    patch: Patch,
-    source: Tile,
-) -> None:
+def _emit_loops(emitter: Emitter, nest: Nest, patch: Patch, source: Tile) -> None:
+    """Emit the commands of a patch's loops; those beyond a command's are unrolled."""
+    if len(nest.loops) > LOOPS:
+        for number in range(nest.loops[0][0]):
+            _emit_loops(emitter, nest.index(0, number), patch, source)
+        return
     run = len(source.channels)
     height, width = patch.taps
+    taps, results, words = nest.starts
     command = Vector(
         combine=Combine.MULTIPLY,
         reduce=Reduce.SUM,
@@ -228,26 +216,19 @@ def _command(
         run=run,
         window1=height,
         window0=width,
-        source_a=places[0],
+        source_a=taps,
         a_window1=source.row_pitch,
         a_window0=source.pixel_pitch,
-        source_b=places[2],
+        source_b=words,
         b_window1=patch.steps[-2],
         b_window0=patch.steps[-1],
-        target=places[1],
+        target=results,
         requantize=REQUANTIZE,
-        **loop_fields(nest, "a_step", "target_step", "b_step"),
+        **loop_fields(nest.loops, "a_step", "target_step", "b_step"),
     )
     window = [(height, source.row_pitch), (width, source.pixel_pitch)]
     reads = [
-        _interval(places[0], run, [*((count, a) for count, a, _, _ in nest), *window]),
-        _interval(places[2], 4 * patch.words.size, []),
+        Interval.of_runs(taps, run, [*nest.axes(0), *window]),
+        Interval.of_runs(words, 4 * patch.words.size, []),
     ]
-    writes = _interval(places[1], run, [(count, step) for count, _, step, _ in nest])
-    emitter.vector(command, reads, writes)
-
-
-def _interval(start: int, run: int, loops: Sequence[tuple[int, int]]) -> Interval:
-    reach = [(count - 1) * step for count, step in loops]
-    low = start + sum(step for step in reach if step < 0)
-    return Interval(Space.SCRATCHPAD, low, start + sum(step for step in reach if step > 0) + run)
+    emitter.vector(command, reads, Interval.of_runs(results, run, nest.axes(1)))

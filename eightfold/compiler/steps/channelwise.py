@@ -7,14 +7,14 @@ import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
-from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.dense import Channels
+from eightfold.compiler.emit.tile import Part, Tile, part_bytes
+from eightfold.compiler.steps.dense import Channels, Outputs
 from eightfold.compiler.steps.depthwise import Depthwise, emit_depthwise
-from eightfold.compiler.steps.elementwise import RUN, Pool, emit_pool
+from eightfold.compiler.steps.elementwise import RUN
 from eightfold.compiler.steps.side_by_side import emit_side_by_side
-from eightfold.compiler.steps.windowed import LONGEST, Axis, Part, Windowed, alike, seen
+from eightfold.compiler.steps.windowed import LONGEST, Axis, Windowed, alike, seen
 from eightfold.estimate.cost import LATENCY, matrix_cycles
-from eightfold.isa import Engine, Matrix, Reduce, Requantize
+from eightfold.isa import Engine, Matrix, Reduce, Requantize, Vector
 from eightfold.target.config import AcceleratorConfig
 
 
@@ -38,13 +38,10 @@ class SummedByChannel(Windowed):
     def _emit_slices(self, emitter: Emitter, staging: Staging) -> None:
         """Emit one position and group of lanes at a time."""
         group = min(emitter.config.lanes, emitter.config.width)
-        _, height, width, depth = self.target_shape
-        for image in range(self.source_shape[0]):
-            for row in range(height):
-                for column in range(width):
-                    for channels in parts(range(depth), group):
-                        part = (range(row, row + 1), range(column, column + 1), channels)
-                        self.near(part)._slices(emitter, staging, image, part)
+        for image, row, column in self.positions():
+            for channels in parts(range(self.target_shape[3]), group):
+                part = (row, column, channels)
+                self.near(part)._slices(emitter, staging, image, part)
 
     def _slices(self, emitter: Emitter, staging: Staging, image: int, part: Part) -> None:
         """Emit the slices of a window, whose result is kept beside the room of the inputs."""
@@ -55,7 +52,7 @@ class SummedByChannel(Windowed):
         for number, (rows, columns) in enumerate(taps):
             piece = kernel.window(rows, columns)
             needed = (piece.rows.inputs(part[0]), piece.columns.inputs(part[1]), part[2])
-            inner.begin(0 if resident else _bytes(needed))
+            inner.begin(0 if resident else fits([part_bytes(needed)]))
             source = inner.load_tile(self.source, self.source_shape, image, needed)
             source = seen(source, *needed[:2]).slice(part[2])
             ends = (number == 0, number == len(taps) - 1)
@@ -72,14 +69,53 @@ class SummedByChannel(Windowed):
         for height, width in sizes:
             rows, columns = self.rows.some(range(height)), self.columns.some(range(width))
             spans = rows.span(range(1)), columns.span(range(1))
-            fit = room is None or _bytes((*spans, part[2])) <= room // 2
+            fit = room is None or fits([part_bytes((*spans, part[2]))]) <= room // 2
             if fit and max(height, width) <= LONGEST:
                 return [(r, c) for r in parts(kernel[0], height) for c in parts(kernel[1], width)]
         raise NoRoomError
 
 
-def _bytes(part: Part) -> int:
-    return fits([len(part[0]) * len(part[1]) * len(part[2])])
+def emit_pool(
+    emitter: Emitter,
+    step: Windowed,
+    source: Tile,
+    target: Tile,
+    outputs: Outputs,
+    operation: Vector,
+) -> None:
+    """Emit ``operation`` on the windows of the output rows and columns of one image."""
+    y, x = step.rows, step.columns
+    row, column = y.start(outputs[0].start), x.start(outputs[1].start)
+    command = operation.with_fields(
+        run=len(source.channels),
+        count1=len(outputs[0]),
+        count0=len(outputs[1]),
+        window1=y.kernel,
+        window0=x.kernel,
+        source_a=source.at(row, column),
+        a_step1=y.stride * source.row_pitch,
+        a_step0=x.stride * source.pixel_pitch,
+        a_window1=y.dilation * source.row_pitch,
+        a_window0=x.dilation * source.pixel_pitch,
+        target=target.at(outputs[0].start, outputs[1].start),
+        target_step1=target.row_pitch,
+        target_step0=target.pixel_pitch,
+        row0=row - source.rows.start,
+        rows=len(source.rows),
+        row_step=y.stride,
+        row_window=y.dilation,
+        column0=column - source.columns.start,
+        columns=len(source.columns),
+        column_step=x.stride,
+        column_window=x.dilation,
+    )
+    reads = source.written(y.span(outputs[0]))
+    emitter.vector(command, [reads], target.written(outputs[0]))
+
+
+def _windows(reduce: Reduce, fill: int, requantize: Requantize) -> Vector:
+    """Return what is done with each window; ``fill`` is what changes nothing."""
+    return Vector(run=1, source_a=0, target=0, reduce=reduce, fill=fill, requantize=requantize)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +142,6 @@ class DepthwiseConvolution(SummedByChannel):
         return kernel.some(channels)
 
     def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
-        """Emit the commands for a part."""
         kernel = self.kernel((0, 0), part[2])
         emit_side_by_side(emitter, kernel, source.slice(part[2]), target, part[:2], self.planes)
 
@@ -179,16 +214,10 @@ class SumPool(SummedByChannel):
             for number, group in enumerate(groups)
         ]
         count = self.rows.taps_inside(part[0][0]) * self.columns.taps_inside(part[1][0])
-        requantize = Requantize.of(self.parameters[count])
+        sums = _windows(Reduce.SUM, 0, Requantize.of(self.parameters[count]))
         for group in groups[:-1]:
-            pool = Pool(
-                rows=self.rows,
-                columns=self.columns,
-                reduce=Reduce.SUM,
-                fill=0,
-                requantize=requantize,
-            )
-            emit_pool(emitter, pool, source.slice(group), target.slice(group), part[:2])
+            near = source.slice(group), target.slice(group)
+            emit_pool(emitter, self, *near, part[:2], sums)
         return range(groups[-1].start, part[2].stop)
 
 
@@ -207,22 +236,14 @@ class MaximumPool(Windowed):
     high: int
 
     def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
-        """Emit the command for a part."""
-        pool = Pool(
-            rows=self.rows,
-            columns=self.columns,
-            reduce=Reduce.MAXIMUM,
-            fill=-128,
-            requantize=Requantize(low=self.low, high=self.high),
-        )
-        emit_pool(emitter, pool, source.slice(part[2]), target, part[:2])
+        largest = _windows(Reduce.MAXIMUM, -128, Requantize(low=self.low, high=self.high))
+        emit_pool(emitter, self, source.slice(part[2]), target, part[:2], largest)
 
     def countable_columns(self, columns: range) -> list[range]:
         """Return columns in parts that a command can count: VECTOR counts those of the input."""
         return self.columns.countable(columns)
 
     def most_channels(self, config: AcceleratorConfig) -> int:
-        """Return the longest run of a command."""
         return RUN
 
     def beats(self, config: AcceleratorConfig) -> int:

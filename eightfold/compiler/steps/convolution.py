@@ -8,7 +8,7 @@ import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
-from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.emit.tile import Part, Tile
 from eightfold.compiler.steps.arriving import (
     Options,
     PipelinePart,
@@ -19,7 +19,7 @@ from eightfold.compiler.steps.arriving import (
 )
 from eightfold.compiler.steps.dense import Channels, Dense, emit_dense
 from eightfold.compiler.steps.im2col import Im2col
-from eightfold.compiler.steps.windowed import Part, Windowed, seen
+from eightfold.compiler.steps.windowed import Windowed, seen
 from eightfold.isa import Space
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
@@ -39,6 +39,7 @@ class Convolution(Windowed):
     fill: int
     given: bool = False
     narrow: "Convolution | None" = None
+    awaits = True  # work starts on the first rows
 
     @property
     def groups(self) -> int:
@@ -55,11 +56,6 @@ class Convolution(Windowed):
             columns=self.columns,
             fill=self.fill,
         )
-
-    @property
-    def awaits(self) -> bool:
-        """True: work starts on the first rows."""
-        return True
 
     def told(self, given: Collection[int]) -> "Convolution":
         """Return the convolution, told whether memory has its source from the beginning."""
@@ -84,7 +80,7 @@ class Convolution(Windowed):
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands; where one position's window does not fit, K in slices."""
-        resident = all(staging.resident(tensor) is not None for tensor in self.uses)
+        resident = not staging.outside(self.uses)
         if resident and self.source in staging.arrivals:
             self._emit_arriving(emitter, staging)
             return
@@ -241,15 +237,11 @@ class Convolution(Windowed):
 
     def _emit_slices(self, emitter: Emitter, staging: Staging) -> None:
         """Emit one position at a time: for every lane group, K in slices that fit."""
-        config = emitter.config
-        for image in range(self.source_shape[0]):
-            for row in range(self.rows.outputs):
-                for column in range(self.columns.outputs):
-                    place = (range(row, row + 1), range(column, column + 1))
-                    for channels in parts(range(len(self.weights)), config.lanes):
-                        for outputs, depth in self._by_group(channels):
-                            part = (*place, outputs)
-                            self.near(part)._slices(emitter, staging, image, part, depth)
+        for image, row, column in self.positions():
+            for channels in parts(range(len(self.weights)), emitter.config.lanes):
+                for outputs, depth in self._by_group(channels):
+                    part = (row, column, outputs)
+                    self.near(part)._slices(emitter, staging, image, part, depth)
 
     def _slices(
         self, emitter: Emitter, staging: Staging, image: int, part: Part, depth: range

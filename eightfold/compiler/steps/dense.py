@@ -4,24 +4,34 @@ K is packed over (kx, channel) where the input has all channels of the kernel si
 a kernel row is one run of bytes; a tail of K is covered by weights of 0.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
+from eightfold.compiler.emit.staging import parts
 from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.steps.windowed import Axis
 from eightfold.isa import Matrix
+from eightfold.isa.issued import Interval
 from eightfold.target.config import AcceleratorConfig
 
 Channels = Mapping[str, np.ndarray]
 """Fields of `isa.REQUANTIZE_LAYOUT` per output channel."""
 
 
+Outputs = tuple[range, range]
+"""Rows and columns of a result."""
+
+Ends = tuple[bool, bool]
+"""Whether sums start with a command, and whether they end with it."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class Dense:
-    """A convolution's kernel: ``weights`` int8 (outputs, kh, kw, depth), parameters, geometry.
+class Kernel:
+    """A convolution's kernel: int8 ``weights``, parameters, geometry.
 
     ``fill`` is the byte that stands for padding.
     """
@@ -33,14 +43,47 @@ class Dense:
     fill: int
 
     @property
+    def outputs(self) -> int:
+        """Output channels."""
+        return len(self.parameters["bias"])
+
+    def emit(
+        self,
+        emitter: Emitter,
+        buffers: Iterable[np.ndarray],
+        command: Matrix,
+        reads: Interval,
+        target: Tile,
+        outputs: Outputs,
+        part: Ends,
+    ) -> None:
+        """Emit a command that reads what it says, with its constants and results."""
+        config = emitter.config
+        rows, columns = outputs
+        emitter.weights(buffers)
+        if part[1]:
+            emitter.parameters(self.parameters)
+        command = command.with_fields(
+            groups=-(-self.outputs // config.lanes),
+            last_lanes=(self.outputs - 1) % config.lanes + 1,
+            fill=self.fill,
+            first=part[0],
+            last=part[1],
+            target=target.at(rows.start, columns.start),
+            target_group=config.lanes,
+            target_y=target.row_pitch,
+            target_x=target.pixel_pitch,
+        )
+        emitter.matrix(command, reads, target.written(rows) if part[1] else None)
+
+
+class Dense(Kernel):
+    """A kernel whose weights are (outputs, kh, kw, depth)."""
+
+    @property
     def depth(self) -> int:
         """Input channels."""
         return self.weights.shape[3]
-
-    @property
-    def outputs(self) -> int:
-        """Output channels."""
-        return len(self.weights)
 
     def some(self, outputs: range, depth: range) -> "Dense":
         """Return the part of the kernel for some output and some input channels."""
@@ -75,8 +118,8 @@ def emit_dense(
     kernel: Dense,
     source: Tile,
     target: Tile,
-    outputs: tuple[range, range],
-    part: tuple[bool, bool] = (True, True),
+    outputs: Outputs,
+    part: Ends = (True, True),
 ) -> None:
     """Emit the commands for the output rows and columns ``outputs`` of one image.
 
@@ -85,61 +128,51 @@ def emit_dense(
     positions and channels must fit the partial sums.
     """
     config = emitter.config
+    y, x = kernel.rows, kernel.columns
     passes = kernel.passes(config, source.pixel_pitch)
     one_pass = np.prod(passes) == 1 and all(part)
     buffers = list(kernel.buffers(config, source.pixel_pitch))
-    for rows, columns in positions(outputs, None if one_pass else config.psum_depth):
-        emitter.weights(buffers)
-        if part[1]:
-            emitter.parameters(kernel.parameters)
-        command = _walk(kernel, source, rows, columns).with_fields(
-            groups=-(-kernel.outputs // config.lanes),
-            last_lanes=(kernel.outputs - 1) % config.lanes + 1,
-            ky=passes[0],
-            kx=passes[1],
-            kc=passes[2],
-            fill=kernel.fill,
-            first=part[0],
-            last=part[1],
-        )
-        command = to_target(command, target, rows.start, columns.start, config.lanes)
-        written = target.written(rows) if part[1] else None
-        emitter.matrix(command, source.interval(kernel.rows.span(rows)), written)
+    for some in positions(outputs, None if one_pass else config.psum_depth):
+        rows, columns = some
+        start = y.start(rows.start), x.start(columns.start)
+        counts = len(rows), len(columns)
+        command = walk(source, start, counts, (y.dilation, y.stride), (x.dilation, x.stride))
+        command = command.with_fields(ky=passes[0], kx=passes[1], kc=passes[2])
+        kernel.emit(emitter, buffers, command, source.interval(y.span(rows)), target, some, part)
 
 
-def _walk(kernel: Dense, source: Tile, rows: range, columns: range) -> Matrix:
-    """Return a command with the input's addresses: one vector per position and pass."""
-    row, column = kernel.rows.start(rows.start), kernel.columns.start(columns.start)
-    y, x = kernel.rows, kernel.columns
+def walk(
+    source: Tile,
+    start: tuple[int, int],
+    counts: tuple[int, int],
+    rows: tuple[int, int],
+    columns: tuple[int, int],
+) -> Matrix:
+    """Return a command with the input's addresses, from a row and a column on.
+
+    ``counts``: rows of vectors, and vectors of a row. ``rows`` and ``columns``: how many it is from
+    one of the kernel's to the next, and from one vector to the next.
+    """
+    row, column = start
     return Matrix(
-        y=len(rows),
-        x=len(columns),
+        y=counts[0],
+        x=counts[1],
         base=source.at(row, source.columns.start),
-        ky_step=y.dilation * source.row_pitch,
-        y_step=y.stride * source.row_pitch,
+        ky_step=rows[0] * source.row_pitch,
+        y_step=rows[1] * source.row_pitch,
         column0=(column - source.columns.start) * source.pixel_pitch,
-        kx_step=x.dilation * source.pixel_pitch,
-        x_step=x.stride * source.pixel_pitch,
+        kx_step=columns[0] * source.pixel_pitch,
+        x_step=columns[1] * source.pixel_pitch,
         # Of the last pixel only the source's channels: those behind them may be written meanwhile.
         columns=(len(source.columns) - 1) * source.pixel_pitch + len(source.channels),
         row0=row - source.rows.start,
         rows=len(source.rows),
-        ky_rows=y.dilation,
-        y_rows=y.stride,
+        ky_rows=rows[0],
+        y_rows=rows[1],
     )
 
 
-def to_target(command: Matrix, target: Tile, row: int, column: int, group: int) -> Matrix:
-    """Return a command with the results' addresses, for the first position at (row, column)."""
-    return command.with_fields(
-        target=target.at(row, column),
-        target_group=group,
-        target_y=target.row_pitch,
-        target_x=target.pixel_pitch,
-    )
-
-
-def positions(outputs: tuple[range, range], limit: int | None) -> Iterator[tuple[range, range]]:
+def positions(outputs: Outputs, limit: int | None) -> Iterator[Outputs]:
     """Yield (rows, columns) that cover ``outputs``, at most ``limit`` positions at a time."""
     rows, columns = outputs
     if limit is None:
@@ -148,9 +181,4 @@ def positions(outputs: tuple[range, range], limit: int | None) -> Iterator[tuple
     width = min(len(columns), limit)
     height = max(1, limit // width)
     height = -(-len(rows) // -(-len(rows) // height))  # parts of nearly equal size
-    for row in range(rows.start, rows.stop, height):
-        for column in range(columns.start, columns.stop, width):
-            yield (
-                range(row, min(row + height, rows.stop)),
-                range(column, min(column + width, columns.stop)),
-            )
+    yield from product(parts(rows, height), parts(columns, width))

@@ -12,11 +12,12 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
+from eightfold.compiler.emit.staging import parts
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.dense import Channels, positions, to_target
+from eightfold.compiler.steps.dense import Ends, Kernel, Outputs, positions, walk
 from eightfold.compiler.steps.windowed import Axis
 from eightfold.estimate.cost import MATRIX_APART
-from eightfold.isa import MIN_LINE, Matrix
+from eightfold.isa import MIN_LINE
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 
@@ -25,24 +26,13 @@ LONGEST_SCAN, LONGEST_STEP = (1 << 16) - 1, (1 << 8) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Depthwise:
-    """A depthwise kernel: ``weights`` int8 (kh, kw, channels), parameters, geometry.
+class Depthwise(Kernel):
+    """A depthwise kernel: ``weights`` (kh, kw, channels).
 
-    ``fill`` is the byte that stands for padding; ``pixels``: how many neighbours the channels are
-    of (`eightfold.compiler.steps.side_by_side`).
+    ``pixels``: how many neighbours the channels are of (`eightfold.compiler.steps.side_by_side`).
     """
 
-    weights: np.ndarray
-    parameters: Channels
-    rows: Axis
-    columns: Axis
-    fill: int
     pixels: int = 1
-
-    @property
-    def depth(self) -> int:
-        """Input and output channels."""
-        return self.weights.shape[2]
 
     def window(self, rows: range, columns: range) -> "Depthwise":
         """Return the kernel of some of its rows and columns, in their places."""
@@ -72,7 +62,7 @@ class Scan:
 
     rows: Axis
     columns: Axis
-    outputs: tuple[range, range]
+    outputs: Outputs
     taps: tuple[int, int]
     skip: int
 
@@ -135,7 +125,7 @@ def choose_scan(
     y: Axis,
     x: Axis,
     pixels: int,
-    outputs: tuple[range, range],
+    outputs: Outputs,
     sums: int,
 ) -> Scan | None:
     """Return the scan with the fewest vectors; None if all need more than ``sums`` partial sums.
@@ -170,7 +160,7 @@ def choose_scan(
 
 
 def scans(
-    config: AcceleratorConfig, memory: MemoryTiming, kernel: Depthwise, outputs: tuple[range, range]
+    config: AcceleratorConfig, memory: MemoryTiming, kernel: Depthwise, outputs: Outputs
 ) -> list[Scan]:
     """Return scans that cover ``outputs``: one, or several that fit the partial sums.
 
@@ -183,14 +173,12 @@ def scans(
         least = choose_scan(*known, count) if count > config.psum_depth else whole
         if least is None or least.beats(config.lanes) >= whole.beats(config.lanes):
             return [whole]
-    parts = positions(outputs, config.psum_depth)
-    several = [scan for part in parts for scan in scans(config, memory, kernel, part)]
-    depth = kernel.depth
-    if whole is None or cycles(config, memory, depth, several) < cycles(
-        config, memory, depth, [whole]
-    ):
+    smaller = positions(outputs, config.psum_depth)
+    several = [scan for part in smaller for scan in scans(config, memory, kernel, part)]
+    if whole is None:
         return several
-    return [whole]
+    ways = ([whole], several)
+    return min(ways, key=lambda way: cycles(config, memory, kernel.outputs, way))
 
 
 def cycles(
@@ -213,8 +201,8 @@ def emit_depthwise(
     kernel: Depthwise,
     source: Tile,
     target: Tile,
-    outputs: tuple[range, range],
-    part: tuple[bool, bool] = (True, True),
+    outputs: Outputs,
+    part: Ends = (True, True),
 ) -> None:
     """Emit the commands for the output rows and columns ``outputs`` of one image.
 
@@ -228,41 +216,27 @@ def emit_depthwise(
             _emit_scan(emitter, kernel, scan, source, target, part)
             continue
         # Lanes without a byte of their own: a command for each group.
-        for first in range(0, kernel.depth, group):
-            local = range(first, min(first + group, kernel.depth))
-            channels = range(
-                source.channels.start + local.start, source.channels.start + local.stop
-            )
-            shift = channels.start - source.channels.start + target.channels.start
-            _emit_scan(
-                emitter,
-                kernel.some(local),
-                scan,
-                source.slice(channels),
-                target.slice(range(shift, shift + len(channels))),
-                part,
-            )
+        for local in parts(range(kernel.outputs), group):
+            behind = source.channels.start
+            channels = range(behind + local.start, behind + local.stop)
+            into = target.channels.start
+            results = target.slice(range(into + local.start, into + local.stop))
+            _emit_scan(emitter, kernel.some(local), scan, source.slice(channels), results, part)
 
 
 def _emit_scan(
-    emitter: Emitter,
-    kernel: Depthwise,
-    scan: Scan,
-    source: Tile,
-    target: Tile,
-    part: tuple[bool, bool],
+    emitter: Emitter, kernel: Depthwise, scan: Scan, source: Tile, target: Tile, part: Ends
 ) -> None:
     config = emitter.config
+    y, x = scan.rows, scan.columns
     rows, columns = scan.outputs
-    emitter.weights(_buffers(config, kernel, scan))
-    if part[1]:
-        emitter.parameters(kernel.parameters)
-    command = _walk(scan, source).with_fields(
-        groups=-(-kernel.depth // config.lanes),
-        last_lanes=(kernel.depth - 1) % config.lanes + 1,
-        fill=kernel.fill,
-        first=part[0],
-        last=part[1],
+    start = y.start(rows.start), x.start(columns.start) + scan.skip
+    row_steps = scan.taps[0] * y.dilation, 1 if scan.taps[0] > 1 else y.stride
+    column_steps = scan.taps[1] * x.dilation, 1 if scan.taps[1] > 1 else x.stride
+    command = walk(source, start, scan.size, row_steps, column_steps).with_fields(
+        ky=scan.passes[0],
+        kx=scan.passes[1],
+        columns=len(source.columns) * source.pixel_pitch,
         depthwise=1,
         lead=scan.skip,
         line=scan.line,
@@ -272,36 +246,10 @@ def _emit_scan(
         fire_x_step=scan.strides[1],
         group_step=config.lanes,
     )
-    command = to_target(command, target, rows.start, columns.start, config.lanes)
-    streamed = replace(kernel.rows, kernel=scan.passes[0] * scan.taps[0])  # the last ones weigh 0
+    streamed = replace(y, kernel=scan.passes[0] * scan.taps[0])  # the last ones weigh 0
     reads = source.interval(streamed.span(rows), beyond=config.vector)
-    emitter.matrix(command, reads, target.written(rows) if part[1] else None)
-
-
-def _walk(scan: Scan, source: Tile) -> Matrix:
-    """Return a command with the input's addresses: every streamed vector of every pass."""
-    y, x = scan.rows, scan.columns
-    row = y.start(scan.outputs[0].start)
-    column = x.start(scan.outputs[1].start) + scan.skip
-    row_step = 1 if scan.taps[0] > 1 else y.stride
-    column_step = 1 if scan.taps[1] > 1 else x.stride
-    return Matrix(
-        ky=scan.passes[0],
-        kx=scan.passes[1],
-        y=scan.size[0],
-        x=scan.size[1],
-        base=source.at(row, source.columns.start),
-        ky_step=scan.taps[0] * y.dilation * source.row_pitch,
-        y_step=row_step * source.row_pitch,
-        column0=(column - source.columns.start) * source.pixel_pitch,
-        kx_step=scan.taps[1] * x.dilation * source.pixel_pitch,
-        x_step=column_step * source.pixel_pitch,
-        columns=len(source.columns) * source.pixel_pitch,
-        row0=row - source.rows.start,
-        rows=len(source.rows),
-        ky_rows=scan.taps[0] * y.dilation,
-        y_rows=row_step,
-    )
+    buffers = _buffers(config, kernel, scan)
+    kernel.emit(emitter, buffers, command, reads, target, scan.outputs, part)
 
 
 def _buffers(config: AcceleratorConfig, kernel: Depthwise, scan: Scan) -> Iterator[np.ndarray]:

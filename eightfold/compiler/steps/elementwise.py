@@ -1,17 +1,16 @@
 """Element-wise operators on the vector engine, with broadcasting, in parts that fit."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter, loop_fields
-from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
-from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.emit.nest import Nest
+from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, parts
 from eightfold.compiler.steps.step import Step
-from eightfold.compiler.steps.windowed import Axis
-from eightfold.isa import Combine, Operand, Reduce, Requantize, Space, Vector
+from eightfold.isa import Combine, Operand, Requantize, Vector
 from eightfold.isa.issued import Interval
 
 RUN = 1 << 15
@@ -39,79 +38,47 @@ class Elementwise:
         return 1 if self.combine == Combine.A else 2
 
 
-def emit_elementwise(
-    emitter: Emitter,
-    operation: Elementwise,
-    sources: Sequence[int],
-    target: int,
-    shape: Sequence[int],
-    strides: Sequence[Sequence[int]],
-) -> None:
-    """Emit the commands for ``shape`` elements at scratchpad addresses.
-
-    ``strides``: for each operand, and the result last, the bytes from one element to the next along
-    each axis; 0 where an operand is broadcast. Adjacent axes that are contiguous everywhere count
-    as one.
-    """
-    axes = collapsed(shape, strides)
-    _emit(emitter, operation, list(sources), target, axes)
+def emit_elementwise(emitter: Emitter, operation: Elementwise, nest: Nest) -> None:
+    """Emit the commands for elements at scratchpad addresses: of each operand, the result last."""
+    _emit(emitter, operation, Nest(nest.starts, tuple(collapsed(nest.loops))))
 
 
-def collapsed(
-    shape: Sequence[int], strides: Sequence[Sequence[int]]
-) -> list[tuple[int, tuple[int, ...]]]:
-    """Return (count, strides) per axis, with 1 dropped and what is contiguous joined."""
-    axes: list[tuple[int, tuple[int, ...]]] = []
-    for axis, count in enumerate(shape):
-        steps = tuple(stride[axis] for stride in strides)
+def collapsed(loops: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Return loops (count, steps) without those of 1, and with what is contiguous joined."""
+    found: list[tuple[int, ...]] = []
+    for count, *steps in loops:
         if count == 1:
             continue
-        if axes and axes[-1][1] == tuple(count * step for step in steps):
-            axes[-1] = (axes[-1][0] * count, steps)
-        else:
-            axes.append((count, steps))
-    return axes
+        if found and found[-1][1:] == tuple(count * step for step in steps):
+            count *= found.pop()[0]
+        found.append((count, *steps))
+    return found
 
 
-def _emit(
-    emitter: Emitter,
-    operation: Elementwise,
-    sources: list[int],
-    target: int,
-    axes: list[tuple[int, tuple[int, ...]]],
-) -> None:
+def _emit(emitter: Emitter, operation: Elementwise, nest: Nest) -> None:
     """Split until three loops and a run are left; in a run an operand may be the same byte."""
-    unit = axes[-1][1] if axes else (1,) * (len(sources) + 1)
-    run = axes[-1][0] if axes and unit[-1] == 1 and set(unit) <= {0, 1} else 1
-    loops = axes[:-1] if run > 1 else axes
+    loops = nest.loops
+    unit = loops[-1][1:] if loops else (1,) * len(nest.starts)
+    run = loops[-1][0] if loops and unit[-1] == 1 and set(unit) <= {0, 1} else 1
+    outer = loops[:-1] if run > 1 else loops
     if run > RUN:
-        for start in range(0, run, RUN):
-            part = [*loops, (min(RUN, run - start), unit)]
-            moved = [source + start * step for source, step in zip(sources, unit, strict=False)]
-            _emit(emitter, operation, moved, target + start, part)
-        return
-    if len(loops) > 3 or any(count >= 1 << 16 for count, _ in loops):
-        (count, steps), *inner = axes
-        half = count // 2 if len(loops) <= 3 else 1
-        for first, size in ((0, half), (half, count - half)):
-            moved = [source + first * step for source, step in zip(sources, steps, strict=False)]
-            part = inner if size == 1 else [(size, steps), *inner]
-            if size:
-                _emit(emitter, operation, moved, target + first * steps[-1], part)
-        return
-    repeated = [run > 1 and step == 0 for step in unit[:-1]]
-    _command(emitter, operation, sources, target, loops, run, repeated)
+        for part in parts(range(run), RUN):
+            _emit(emitter, operation, nest.some(len(outer), part.start, len(part)))
+    elif len(outer) > 3 or any(loop[0] >= 1 << 16 for loop in outer):
+        half = 1 if len(outer) > 3 else loops[0][0] // 2
+        for part in parts(range(loops[0][0]), half) if half == 1 else ():
+            _emit(emitter, operation, nest.index(0, part.start))
+        for piece in nest.cut(0, half) if half > 1 else ():
+            _emit(emitter, operation, piece)
+    else:
+        repeated = [run > 1 and step == 0 for step in unit[:-1]]
+        _command(emitter, operation, Nest(nest.starts, outer), run, repeated)
 
 
 def _command(
-    emitter: Emitter,
-    operation: Elementwise,
-    sources: list[int],
-    target: int,
-    loops: list[tuple[int, tuple[int, ...]]],
-    run: int,
-    repeated: list[bool],
+    emitter: Emitter, operation: Elementwise, nest: Nest, run: int, repeated: list[bool]
 ) -> None:
+    *sources, target = nest.starts
     steps = ("a_step", "b_step", "target_step")
     steps = steps if operation.operands == 2 else (steps[0], steps[2])
     command = Vector(
@@ -124,13 +91,12 @@ def _command(
         target=target,
         requantize=Requantize.of(operation.requantize),
         **operand_tables(emitter, operation.tables),
-        **loop_fields([(count, *each) for count, each in loops], *steps),
+        **loop_fields(nest.loops, *steps),
     )
-    reads = [
-        _interval(source, 1 if same else run, [(count, steps[i]) for count, steps in loops])
-        for i, (source, same) in enumerate(zip(sources, repeated, strict=True))
-    ]
-    writes = _interval(target, run, [(count, steps[-1]) for count, steps in loops])
+    *reads, writes = (
+        Interval.of_runs(start, 1 if same else run, nest.axes(i))
+        for i, (start, same) in enumerate(zip(nest.starts, (*repeated, False), strict=True))
+    )
     emitter.vector(command, reads, writes)
 
 
@@ -141,59 +107,6 @@ def operand_tables(emitter: Emitter, tables: Sequence[np.ndarray]) -> dict[str, 
         number = emitter.table(entries)
         fields |= {f"lookup_{side}": 1, f"table_{side}": number}
     return fields
-
-
-def _interval(start: int, run: int, loops: list[tuple[int, int]]) -> Interval:
-    return Interval(
-        Space.SCRATCHPAD, start, start + run + sum((count - 1) * step for count, step in loops)
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pool:
-    """Each window reduced and requantized; ``fill`` is what changes nothing."""
-
-    rows: Axis
-    columns: Axis
-    reduce: Reduce
-    fill: int
-    requantize: Requantize
-
-
-def emit_pool(
-    emitter: Emitter, pool: Pool, source: Tile, target: Tile, outputs: tuple[range, range]
-) -> None:
-    """Emit the command for the output rows and columns ``outputs`` of one image."""
-    y, x = pool.rows, pool.columns
-    row, column = y.start(outputs[0].start), x.start(outputs[1].start)
-    command = Vector(
-        reduce=pool.reduce,
-        fill=pool.fill,
-        run=len(source.channels),
-        count1=len(outputs[0]),
-        count0=len(outputs[1]),
-        window1=y.kernel,
-        window0=x.kernel,
-        source_a=source.at(row, column),
-        a_step1=y.stride * source.row_pitch,
-        a_step0=x.stride * source.pixel_pitch,
-        a_window1=y.dilation * source.row_pitch,
-        a_window0=x.dilation * source.pixel_pitch,
-        target=target.at(outputs[0].start, outputs[1].start),
-        target_step1=target.row_pitch,
-        target_step0=target.pixel_pitch,
-        row0=row - source.rows.start,
-        rows=len(source.rows),
-        row_step=y.stride,
-        row_window=y.dilation,
-        column0=column - source.columns.start,
-        columns=len(source.columns),
-        column_step=x.stride,
-        column_window=x.dilation,
-        requantize=pool.requantize,
-    )
-    reads = source.written(y.span(outputs[0]))
-    emitter.vector(command, [reads], target.written(outputs[0]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +120,6 @@ class Pointwise(Step):
 
     @property
     def uses(self) -> tuple[int, ...]:
-        """The tensors that must be reachable."""
         return (*self.sources, self.target)
 
     @property
@@ -218,43 +130,33 @@ class Pointwise(Step):
         return first if once else None
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
-        """Emit all commands."""
-        shape = self.shape or (1,)
-        strides = [broadcast_steps(each, shape) for each in (*self.shapes, shape)]
-        self._emit(emitter, staging, shape, strides, [0] * len(strides))
+        self._emit(emitter, staging, broadcast_nest(self.shapes, self.shape or (1,)), whole=True)
 
-    def _emit(
-        self,
-        emitter: Emitter,
-        staging: Staging,
-        shape: tuple[int, ...],
-        strides: list[tuple[int, ...]],
-        offsets: list[int],
-    ) -> None:
+    def _emit(self, emitter: Emitter, staging: Staging, nest: Nest, whole: bool = False) -> None:
         """Emit a block of the result; halved along its first axis until it fits."""
-        sizes = [_span(shape, stride) for stride in strides]
-        outside = [staging.resident(tensor) is None for tensor in self.uses]
-        room = fits([size for size, out in zip(sizes, outside, strict=True) if out])
-        whole = all(offset == 0 for offset in offsets) and shape == (self.shape or (1,))
-        if room > staging.room[1] // (1 if whole else 2) and any(outside):
-            axis = next((i for i, count in enumerate(shape) if count > 1), None)
-            if axis is None:
+        spans = [nest.span(i) for i in range(len(self.uses))]
+        places = map(staging.resident, self.uses)
+        room = fits([span for span, place in zip(spans, places, strict=True) if place is None])
+        if room > staging.limit(whole):
+            halves = nest.halves(
+                next((i for i, loop in enumerate(nest.loops) if loop[0] > 1), None)
+            )
+            if not halves:
                 raise NoRoomError
-            half = -(-shape[axis] // 2)
-            for start, count in ((0, half), (half, shape[axis] - half)):
-                part = (*shape[:axis], count, *shape[axis + 1 :])
-                moved = [o + start * s[axis] for o, s in zip(offsets, strides, strict=True)]
-                self._emit(emitter, staging, part, strides, moved)
+            for half in halves:
+                self._emit(emitter, staging, half)
             return
         staging.begin(room)
-        addresses = [
-            staging.load(tensor, offset, size)
-            for tensor, offset, size in zip(self.sources, offsets, sizes, strict=False)
-        ]
-        resident = staging.resident(self.target)
-        target = resident + offsets[-1] if resident is not None else staging.take(sizes[-1])
-        emit_elementwise(emitter, self.operation, addresses, target, shape, strides)
-        staging.store(self.target, offsets[-1], sizes[-1], target)
+        starts = [*map(staging.load, self.sources, nest.starts, spans)]
+        starts.append(staging.result(self.target, nest.starts[-1], spans[-1]))
+        emit_elementwise(emitter, self.operation, Nest(tuple(starts), nest.loops))
+        staging.store(self.target, nest.starts[-1], spans[-1], starts[-1])
+
+
+def broadcast_nest(shapes: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> Nest:
+    """Return the elements of operands of these shapes, and of the result that has ``shape``."""
+    steps = [broadcast_steps(each, shape) for each in (*shapes, shape)]
+    return Nest((0,) * len(steps), tuple(zip(shape, *steps, strict=True)))
 
 
 def broadcast_steps(shape: tuple[int, ...], common: tuple[int, ...]) -> tuple[int, ...]:
@@ -266,7 +168,3 @@ def broadcast_steps(shape: tuple[int, ...], common: tuple[int, ...]) -> tuple[in
         steps.append(0 if count == 1 else step)
         step *= count
     return tuple(reversed(steps))
-
-
-def _span(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    return 1 + int(np.sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)], dtype=int))

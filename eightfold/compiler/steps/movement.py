@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.compiler.emit.emitter import LOOPS, Emitter, Loop, joined
-from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
+from eightfold.compiler.emit.nest import Nest
+from eightfold.compiler.emit.staging import NoRoomError, Place, Staging, fits, packed_steps, parts
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.steps.affine import AffineRow, affine_pieces
 from eightfold.compiler.steps.step import Step
@@ -40,100 +41,66 @@ class Copy:
     loops: tuple[tuple[int, int, int], ...] = ()
     fill: int = 0
 
+    def emit(self, emitter: Emitter, source: Place, target: Place) -> None:
+        """Emit the commands; a run of fill needs neither a source nor its strides."""
+        loops = self.loops
+        source = (source[0], source[1] + self.source_offset)
+        if self.source is None:
+            source, loops = (Space.FILL, 0), [(count, 0, step) for count, _, step in loops]
+        target = (target[0], target[1] + self.target_offset)
+        emitter.move(source, target, self.run, loops, self.fill)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Movement(Step):
     """Copies into ``target``, in order: later ones read or overwrite what earlier ones wrote."""
 
     copies: tuple[Copy, ...]
+    only_copies = True
 
     @property
     def uses(self) -> tuple[int, ...]:
-        """The tensors that must be reachable."""
         sources = {copy.source for copy in self.copies if copy.source is not None}
         return (*sorted(sources - {self.target}), self.target)
 
-    @property
-    def only_copies(self) -> bool:
-        """The mover does it."""
-        return True
-
     def emit(self, emitter: Emitter, staging: Staging) -> None:
-        """Emit all commands."""
         for copy in self.copies:
-            space, offset = staging.places[self.target]
-            target = (space, offset + copy.target_offset)
-            if copy.source is None:
-                # A run of fill needs no source strides.
-                loops = [(count, 0, step) for count, _, step in copy.loops]
-                emitter.move((Space.FILL, 0), target, copy.run, loops, copy.fill)
-                continue
-            space, offset = staging.places[copy.source]
-            source = (space, offset + copy.source_offset)
-            if (source[0], target[0]) in SPACES[Opcode.MOVE]:
-                emitter.move(source, target, copy.run, copy.loops)
+            target = staging.places[self.target]
+            source = target if copy.source is None else staging.places[copy.source]
+            if copy.source is None or (source[0], target[0]) in SPACES[Opcode.MOVE]:
+                copy.emit(emitter, source, target)
             else:
-                _through_room(emitter, staging, source, target, copy.run, list(copy.loops))
+                starts = source[1] + copy.source_offset, target[1] + copy.target_offset
+                nest = Nest(starts, (*copy.loops, (copy.run, 1, 1)))
+                _through_room(emitter, staging, (source[0], target[0]), nest)
 
 
 def _through_room(
-    emitter: Emitter,
-    staging: Staging,
-    source: tuple[Space, int],
-    target: tuple[Space, int],
-    run: int,
-    loops: list[tuple[int, int, int]],
+    emitter: Emitter, staging: Staging, spaces: tuple[Space, Space], nest: Nest
 ) -> None:
-    """Copy from memory to memory by way of the scratchpad, in pieces that fit."""
-    size = run
-    for count, _, _ in loops:
-        size *= count
-    limit = staging.room[1] // 2
+    """Copy from memory to memory by way of the scratchpad, in pieces that fit.
+
+    The last loop of ``nest`` goes over the bytes of a run.
+    """
+    counts = [loop[0] for loop in nest.loops]
+    size = prod(counts)
+    limit = staging.limit(whole=False)
     if limit < 1:
         raise NoRoomError
     if size <= limit:
         staging.begin(fits([size]))
         local = (Space.SCRATCHPAD, staging.take(size))
-        packed = _packed(run, loops)
-        into = [(n, s, p) for (n, s, _), p in zip(loops, packed, strict=True)]
-        out = [(n, p, t) for (n, _, t), p in zip(loops, packed, strict=True)]
-        emitter.move(source, local, run, into)
-        emitter.move(local, target, run, out)
+        source, target = zip(spaces, nest.starts, strict=True)
+        _, here, there = zip(*nest.loops[:-1], strict=True) if nest.loops[:-1] else ((), (), ())
+        packed = packed_steps([(count, 1) for count in counts])[:-1]
+        emitter.move(source, local, counts[-1], zip(counts, here, packed, strict=False))
+        emitter.move(local, target, counts[-1], zip(counts, packed, there, strict=False))
         return
-    if loops:
-        (count, step, target_step), *inner = loops
-        half = -(-count // 2)
-        pieces = [(start, n) for start, n in ((0, half), (half, count - half)) if n]
-        for start, n in pieces:
-            rest = inner if n == 1 else [(n, step, target_step), *inner]
-            _through_room(
-                emitter,
-                staging,
-                (source[0], source[1] + start * step),
-                (target[0], target[1] + start * target_step),
-                run,
-                rest,
-            )
-        return
-    for start in range(0, run, limit):
-        _through_room(
-            emitter,
-            staging,
-            (source[0], source[1] + start),
-            (target[0], target[1] + start),
-            min(limit, run - start),
-            [],
-        )
-
-
-def _packed(run: int, loops: Sequence[tuple[int, int, int]]) -> list[int]:
-    """Return the strides of the runs without gaps."""
-    strides = []
-    step = run
-    for count, _, _ in reversed(loops):
-        strides.append(step)
-        step *= count
-    return strides[::-1]
+    place = next((i for i, count in enumerate(counts[:-1]) if count > 1), None)
+    last = len(counts) - 1
+    runs = (nest.some(last, part.start, len(part)) for part in parts(range(counts[-1]), limit))
+    for piece in runs if place is None else nest.halves(place):
+        _through_room(emitter, staging, spaces, piece)
 
 
 Positions = NDArray[np.int64]
@@ -300,26 +267,6 @@ def _box(source: Positions, target: Positions) -> Iterator[Box]:
         yield Box(tuple(origin.tolist()), axes)
 
 
-@dataclass(frozen=True)
-class GatherPart:
-    """Some batches, outer positions, indices, and bytes of a slice, each a range."""
-
-    batches: range
-    outer: range
-    chosen: range
-    run: range
-
-    def halves(self) -> Iterator["GatherPart"]:
-        """Yield two parts, along the first range of more than one."""
-        for name in ("batches", "outer", "chosen", "run"):
-            whole = getattr(self, name)
-            if len(whole) > 1:
-                middle = whole.start + len(whole) // 2
-                yield replace(self, **{name: range(whole.start, middle)})
-                yield replace(self, **{name: range(middle, whole.stop)})
-                return
-
-
 @dataclass(frozen=True, kw_only=True)
 class Gather(Step):
     """``target[b, i, j] = source[b, i, indices[b, j]]``, of slices of ``run`` bytes.
@@ -336,10 +283,10 @@ class Gather(Step):
     chosen: int
     run: int
     index_bytes: int
+    only_copies = True
 
     @property
     def uses(self) -> tuple[int, ...]:
-        """The tensors that must be reachable."""
         return (self.source, self.indices, self.target)
 
     @property
@@ -347,74 +294,65 @@ class Gather(Step):
         """GATHER."""
         return "gather"
 
-    @property
-    def only_copies(self) -> bool:
-        """The mover does it."""
-        return True
-
     def room(self, config: AcceleratorConfig) -> int:
         """Return the room for indices if all tensors are where GATHER can reach them."""
         size = fits([self.batches * self.chosen * self.index_bytes])
         return min(size, config.scratchpad // 8)
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
-        """Emit all commands."""
-        sizes = self.batches, self.outer, self.chosen, self.run
-        self._emit(emitter, staging, GatherPart(*(range(size) for size in sizes)), whole=True)
+        item = self.run
+        loops = (
+            (self.batches, self.outer * self.length * item, self.outer * self.chosen * item,
+             self.chosen * self.index_bytes),
+            (self.outer, self.length * item, self.chosen * item, 0),
+            (self.chosen, 0, item, self.index_bytes),
+            (item, 1, 1, 0),
+        )  # fmt: skip
+        self._emit(emitter, staging, Nest((0, 0, 0), loops), whole=True)
 
-    def _emit(
-        self, emitter: Emitter, staging: Staging, box: GatherPart, whole: bool = False
-    ) -> None:
-        """Emit a box; in halves until it fits."""
-        batches, outer, chosen, run = (
-            len(part) for part in (box.batches, box.outer, box.chosen, box.run)
-        )
-        index = box.batches.start * self.chosen + box.chosen.start
-        span = ((batches - 1) * self.chosen + chosen) * self.index_bytes
+    def _emit(self, emitter: Emitter, staging: Staging, nest: Nest, whole: bool = False) -> None:
+        """Emit some bytes of source, result and indices; in halves until they fit."""
         # From memory to memory through the room.
-        result = batches * outer * chosen * run if self._through_room(staging) else 0
+        result = nest.size(1) if self._through_room(staging) else 0
+        span = nest.span(2) - 1 + self.index_bytes
         sizes = [result] if staging.resident(self.indices) is not None else [result, span]
-        if fits(sizes) > staging.room[1] // (1 if whole else 2) and any(sizes):
-            parts = list(box.halves())
-            if not parts:
+        if fits(sizes) > staging.limit(whole):
+            place = next((i for i, loop in enumerate(nest.loops) if loop[0] > 1), None)
+            if place is None:
                 raise NoRoomError
-            for part in parts:
-                self._emit(emitter, staging, part)
+            for half in nest.cut(place, nest.loops[place][0] // 2):
+                self._emit(emitter, staging, half)
             return
         staging.begin(fits(sizes))
-        indices = staging.load(self.indices, index * self.index_bytes, span)
-        self._command(emitter, staging, box, indices)
+        indices = staging.load(self.indices, nest.starts[2], span)
+        self._command(emitter, staging, nest, indices)
 
     def _through_room(self, staging: Staging) -> bool:
         pair = staging.places[self.source][0], staging.places[self.target][0]
         return pair not in SPACES[Opcode.GATHER]
 
-    def _command(self, emitter: Emitter, staging: Staging, box: GatherPart, indices: int) -> None:
+    def _command(self, emitter: Emitter, staging: Staging, nest: Nest, indices: int) -> None:
         """Emit GATHER, and the copy out of the room if it is needed."""
-        counts = len(box.batches), len(box.outer), len(box.chosen)
-        run = len(box.run)
-        first = box.batches.start * self.outer + box.outer.start
-        from_, to = staging.places[self.source], staging.places[self.target]
-        source = (from_[0], from_[1] + first * self.length * self.run + box.run.start)
-        start = (first * self.chosen + box.chosen.start) * self.run + box.run.start
-        target = (to[0], to[1] + start)
-        sources = [self.outer * self.length * self.run, self.length * self.run, 0]
-        targets = [self.outer * self.chosen * self.run, self.chosen * self.run, self.run]
-        looked_up = [self.chosen * self.index_bytes, 0, self.index_bytes]
-        packed = [counts[1] * counts[2] * run, counts[2] * run, run]
+        source, target = (
+            (staging.places[tensor][0], staging.places[tensor][1] + start)
+            for tensor, start in zip((self.source, self.target), nest.starts, strict=False)
+        )
+        counts, sources, targets, looked_up = zip(*nest.loops[:-1], strict=True)
+        run = nest.loops[-1][0]
         into, steps = target, targets
-        if self._through_room(staging):
-            into = (Space.SCRATCHPAD, staging.take(counts[0] * packed[0]))
-            steps = packed
+        through_room = self._through_room(staging)
+        if through_room:
+            into = (Space.SCRATCHPAD, staging.take(nest.size(1)))
+            steps = packed_steps([(loop[0], 1) for loop in nest.loops])[:-1]
         emitter.gather(
             source,
             into,
             run,
-            list(zip(counts, sources, steps, looked_up, strict=True)),
+            zip(counts, sources, steps, looked_up, strict=True),
             indices=indices,
             index_bytes=self.index_bytes,
             limit=self.length,
             step=self.run,
         )
-        if self._through_room(staging):
-            emitter.move(into, target, run, zip(counts, packed, targets, strict=True))
+        if through_room:
+            emitter.move(into, target, run, zip(counts, steps, targets, strict=True))

@@ -8,6 +8,7 @@ import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter, loop_fields
 from eightfold.compiler.emit.memory import ALIGNMENT
+from eightfold.compiler.emit.nest import Nest
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.steps.elementwise import RUN, operand_tables
@@ -41,9 +42,13 @@ class Loop:
     """A group of a part: iterations, bytes from one to the next in source and result."""
 
     count: int
-    reduced: bool
     source: int
     target: int
+
+    @property
+    def reduced(self) -> bool:
+        """Whether the result does not have the group."""
+        return not self.target
 
 
 def grouped(shape: Sequence[int], axes: Sequence[int]) -> tuple[Group, ...]:
@@ -80,8 +85,7 @@ class Reduction(UnaryStep):
     requantize: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
-        reduced = [Loop(group.count, True, 0, 0) for group in self.groups if group.reduced]
-        longest = max((loop.count for loop in reduced), default=1)
+        longest = max((group.count for group in self.groups if group.reduced), default=1)
         if self.byte is not None and longest > LONGEST:
             raise CompileError(f"an axis of {longest} elements is longer than {LONGEST}")
         assert is_direct(self.groups), "reduced groups are to be moved together before"
@@ -93,140 +97,92 @@ class Reduction(UnaryStep):
         return "rows" if counted and counted[-1].reduced else ""
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
-        """Emit all commands."""
-        loops: list[Loop] = []
+        loops: list[tuple[int, ...]] = []
         source = target = 1
         for group in reversed(self.groups):
-            step = 0 if group.reduced else target
-            loops.insert(0, Loop(group.count, group.reduced, source, step))
+            loops.insert(0, (group.count, source, 0 if group.reduced else target))
             source *= group.count
             target *= 1 if group.reduced else group.count
-        self._emit(emitter, staging, loops, 0, 0, whole=True)
+        self._emit(emitter, staging, Nest((0, 0), tuple(loops)), whole=True)
 
-    def _emit(
-        self,
-        emitter: Emitter,
-        staging: Staging,
-        loops: list[Loop],
-        source: int,
-        target: int,
-        whole: bool,
-    ) -> None:
+    def _emit(self, emitter: Emitter, staging: Staging, nest: Nest, whole: bool = False) -> None:
         """Emit a part of the result; halved along its first kept group until it fits."""
-        sizes = {
-            self.source: prod(loop.count for loop in loops),
-            self.target: prod(loop.count for loop in loops if not loop.reduced),
-        }
-        outside = [tensor for tensor in self.uses if staging.resident(tensor) is None]
-        room = fits([sizes[tensor] for tensor in outside])
-        if outside and room > staging.room[1] // (1 if whole else 2):
-            place = next(
-                (i for i, loop in enumerate(loops) if not loop.reduced and loop.count > 1), None
-            )
-            if place is None:
-                self._emit_in_parts(emitter, staging, loops, source, target)
-                return
-            loop = loops[place]
-            half = -(-loop.count // 2)
-            for start, count in ((0, half), (half, loop.count - half)):
-                part = [*loops[:place], replace(loop, count=count), *loops[place + 1 :]]
-                moved = source + start * loop.source, target + start * loop.target
-                self._emit(emitter, staging, part, *moved, whole=False)
+        room = fits([nest.size(self.uses.index(t)) for t in staging.outside(self.uses)])
+        if room <= staging.limit(whole):
+            staging.begin(room)
+            self._part(emitter, staging, nest)
             return
-        staging.begin(room)
-        self._part(emitter, staging, loops, source, target)
+        loops = enumerate(_loops(nest))
+        kept = (i for i, loop in loops if not loop.reduced and loop.count > 1)
+        halves = nest.halves(next(kept, None))
+        for half in halves:
+            self._emit(emitter, staging, half)
+        if not halves:
+            self._emit_in_parts(emitter, staging, nest)
 
-    def _emit_in_parts(
-        self, emitter: Emitter, staging: Staging, loops: list[Loop], source: int, target: int
-    ) -> None:
+    def _emit_in_parts(self, emitter: Emitter, staging: Staging, nest: Nest) -> None:
         """Emit one result of a row, part by part: each goes on from the one before."""
-        if not loops[-1].reduced:
+        if not _loops(nest)[-1].reduced:
             raise NoRoomError
-        for number, (start, part) in enumerate(_cut(loops, staging.room[1] // 2 - ALIGNMENT)):
-            staging.begin(fits([prod(loop.count for loop in part), 1]))
-            self._part(emitter, staging, part, source + start, target, resume=number > 0)
+        for number, part in enumerate(_cut(nest, staging.limit(whole=False) - ALIGNMENT)):
+            staging.begin(fits([part.size(0), 1]))
+            self._part(emitter, staging, part, resume=number > 0)
 
-    def _part(
-        self,
-        emitter: Emitter,
-        staging: Staging,
-        loops: list[Loop],
-        source: int,
-        target: int,
-        resume: bool = False,
-    ) -> None:
+    def _part(self, emitter: Emitter, staging: Staging, nest: Nest, resume: bool = False) -> None:
         """Emit a part that fits: its bytes loaded, its commands, its result stored."""
-        local, source_steps = staging.load_block(
-            self.source, source, [(loop.count, loop.source) for loop in loops]
-        )
-        kept = [(loop.count, loop.target) for loop in loops if not loop.reduced]
-        result, target_steps = staging.result_block(self.target, target, kept)
-        steps = iter(target_steps)
-        moved = [
-            Loop(loop.count, loop.reduced, step, 0 if loop.reduced else next(steps))
-            for loop, step in zip(loops, source_steps, strict=True)
-        ]
-        self._commands(emitter, local, result, moved, resume)
-        staging.store_block(self.target, target, kept, result)
+        moved = staging.load_nest(self.uses, nest)
+        self._commands(emitter, moved, resume)
+        staging.store_block(self.target, nest.starts[1], nest.axes(1), moved.starts[1])
 
-    def _commands(
-        self, emitter: Emitter, source: int, target: int, loops: list[Loop], resume: bool
-    ) -> None:
+    def _commands(self, emitter: Emitter, nest: Nest, resume: bool) -> None:
         """Emit the commands of a part at scratchpad addresses, each within the limits."""
-        loops = [loop for loop in loops if loop.count > 1]
+        nest = Nest(nest.starts, tuple(loop for loop in nest.loops if loop[0] > 1))
+        loops = _loops(nest)
         if (row := _inner(loops)) and row.reduced and row.count > LONGEST:
-            self._long_rows(emitter, source, target, loops, resume)
+            self._long_rows(emitter, nest, resume)
             return
         outer = [i for i, loop in enumerate(loops) if _is_outer(loops, loop)]
         long = [i for i, loop in enumerate(loops) if not loop.reduced and loop.count > RUN]
         if len(outer) <= LOOPS and not long:
-            self._command(emitter, source, target, loops, resume)
+            self._command(emitter, nest, resume)
             return
         place, size = (outer[0], 1) if len(outer) > LOOPS else (long[0], RUN)
-        loop = loops[place]
-        for start in range(0, loop.count, size):
-            part = list(loops)
-            part[place] = replace(loop, count=min(size, loop.count - start))
-            moved = source + start * loop.source, target + start * loop.target
-            self._commands(emitter, *moved, part, resume)
+        for part in parts(range(loops[place].count), size):
+            self._commands(emitter, nest.some(place, part.start, len(part)), resume)
 
-    def _long_rows(
-        self, emitter: Emitter, source: int, target: int, loops: list[Loop], resume: bool
-    ) -> None:
+    def _long_rows(self, emitter: Emitter, nest: Nest, resume: bool) -> None:
         """Emit rows longer than a run, one after the other: each in parts that go on."""
+        loops = _loops(nest)
         place = next((i for i, loop in enumerate(loops) if not loop.reduced), None)
         if place is None:
-            for start, part in _cut(loops, RUN):
-                self._commands(emitter, source + start, target, part, resume or start > 0)
+            for number, part in enumerate(_cut(nest, RUN)):
+                self._commands(emitter, part, resume or number > 0)
             return
-        loop = loops[place]
-        left = [*loops[:place], *loops[place + 1 :]]
-        for i in range(loop.count):
-            moved = source + i * loop.source, target + i * loop.target
-            self._long_rows(emitter, *moved, left, resume)
+        for number in range(loops[place].count):
+            self._long_rows(emitter, nest.index(place, number), resume)
 
-    def _command(
-        self, emitter: Emitter, source: int, target: int, loops: list[Loop], resume: bool
-    ) -> None:
+    def _command(self, emitter: Emitter, nest: Nest, resume: bool) -> None:
         """Emit the command of loops that are within the limits."""
+        loops = _loops(nest)
         inner = _inner(loops)
         in_rows = resume or (inner is not None and inner.reduced)
         over = loops[:-1] if inner and in_rows else loops
-        windows = [part for loop in over if loop.reduced for part in _factored(loop)]
-        kept = [loop for loop in loops if _is_outer(loops, loop)]
-        places = [(loop.count, loop.source, loop.target) for loop in kept]
-        taps = [(loop.count, loop.source) for loop in windows]
+        taps = [part for loop in over if loop.reduced for part in _factored(loop)]
+        kept = [
+            each for each, loop in zip(nest.loops, loops, strict=True) if _is_outer(loops, loop)
+        ]
         command = replace(
             self._operation(emitter, in_rows),
             run=inner.count if inner else 1,
-            source_a=source,
-            target=target,
+            source_a=nest.starts[0],
+            target=nest.starts[1],
             resume=resume,
-            **loop_fields(places, "a_step", "target_step"),
+            **loop_fields(kept, "a_step", "target_step"),
             **loop_fields(taps, "a_window", count="window"),
         )
-        reads = _interval(source, [(loop.count, loop.source) for loop in loops])
-        writes = _interval(target, [(loop.count, loop.target) for loop in loops])
+        reads, writes = (
+            Interval.of_runs(start, 1, nest.axes(i)) for i, start in enumerate(nest.starts)
+        )
         emitter.vector(command, [reads], writes)
 
     def _operation(self, emitter: Emitter, in_rows: bool) -> Vector:
@@ -254,6 +210,10 @@ class Reduction(UnaryStep):
         return extract_byte(self.byte)
 
 
+def _loops(nest: Nest) -> list[Loop]:
+    return [Loop(*loop) for loop in nest.loops]
+
+
 def _inner(loops: Sequence[Loop]) -> Loop | None:
     """Return the loop that becomes the command's run: the last one, if its bytes are adjacent."""
     return loops[-1] if loops and loops[-1].source == 1 else None
@@ -269,27 +229,20 @@ def extract_byte(number: int) -> Requantize:
     return Requantize(left=8 * (3 - number), multiplier=1, right=24, rounding=Rounding.DOWN)
 
 
-def _cut(loops: list[Loop], most: int) -> Iterator[tuple[int, list[Loop]]]:
-    """Yield parts of ``most`` bytes at most, with their offsets: halves, runs of whole vectors.
+def _cut(nest: Nest, most: int) -> Iterator[Nest]:
+    """Yield parts of ``most`` bytes at most: halves, runs of whole vectors.
 
-    Raises
-    ------
-    NoRoomError
-        If a vector is more.
+    Raises NoRoomError if a vector is more.
     """
-    if prod(loop.count for loop in loops) <= most:
-        yield 0, loops
+    if nest.size(0) <= most:
+        yield nest
         return
-    place = next(i for i, loop in enumerate(loops) if loop.count > 1)
-    loop = loops[place]
-    unit = ALIGNMENT if place == len(loops) - 1 else 1
-    half = -(-loop.count // (2 * unit)) * unit
-    if half >= loop.count:
+    place = next(i for i, loop in enumerate(nest.loops) if loop[0] > 1)
+    halves = nest.halves(place, ALIGNMENT if place == len(nest.loops) - 1 else 1)
+    if not halves:
         raise NoRoomError
-    for start, count in ((0, half), (half, loop.count - half)):
-        part = [*loops[:place], replace(loop, count=count), *loops[place + 1 :]]
-        for offset, piece in _cut(part, most):
-            yield start * loop.source + offset, piece
+    for half in halves:
+        yield from _cut(half, most)
 
 
 def factors(count: int) -> tuple[int, ...]:
@@ -303,19 +256,10 @@ def factors(count: int) -> tuple[int, ...]:
     return (count // size, size) if count // size <= LONGEST else ()
 
 
-def _factored(loop: Loop) -> list[Loop]:
-    """Return a reduced loop as one or two whose counts fit a command."""
+def _factored(loop: Loop) -> list[tuple[int, int]]:
+    """Return a reduced loop of the source as one or two whose counts fit a command."""
     counts = factors(loop.count)
-    return [
-        replace(loop, count=count, source=loop.source * prod(counts[place + 1 :]))
-        for place, count in enumerate(counts)
-    ]
-
-
-def _interval(start: int, loops: Sequence[tuple[int, int]]) -> Interval:
-    return Interval(
-        Space.SCRATCHPAD, start, start + 1 + sum((count - 1) * step for count, step in loops)
-    )
+    return [(n, loop.source * prod(counts[place + 1 :])) for place, n in enumerate(counts)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,16 +272,14 @@ class ScaledRows(UnaryStep):
 
     @property
     def feature(self) -> str:
-        """Rows."""
         return "rows"
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands, as many rows at a time as fit, or parts of one row."""
-        outside = [tensor for tensor in self.uses if staging.resident(tensor) is None]
-        room = staging.room[1]
+        outside = staging.outside(self.uses)
         for count in halvings(self.rows):
             size = fits([count * self.length] * len(outside))
-            if size <= (room if count in (1, self.rows) else room // 2):
+            if size <= staging.limit(count in (1, self.rows)):
                 break
         else:
             count = 0
@@ -356,8 +298,7 @@ class ScaledRows(UnaryStep):
     def _places(self, staging: Staging, offset: int, size: int) -> tuple[int, int]:
         """Return the scratchpad addresses of some bytes of both tensors, the source's loaded."""
         source = staging.load(self.source, offset, size)
-        resident = staging.resident(self.target)
-        return source, staging.take(size) if resident is None else resident + offset
+        return source, staging.result(self.target, offset, size)
 
     def _emit_in_parts(self, emitter: Emitter, staging: Staging, start: int, outside: int) -> None:
         """Emit a row from byte ``start`` on: its maximum, its sum, then the scaling, by parts.

@@ -19,14 +19,11 @@ import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.dense import positions
+from eightfold.compiler.steps.dense import Outputs, positions
 from eightfold.compiler.steps.depthwise import Depthwise, cycles, emit_depthwise, scans
 from eightfold.compiler.steps.windowed import Axis
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
-
-Outputs = tuple[range, range]
-"""Rows and columns of a result."""
 
 
 def planes(image: Tile, count: int) -> list[Tile]:
@@ -84,13 +81,8 @@ class SideBySide:
         kernel = self.kernel
         weights = np.tile(kernel.weights[:, taps], (1, 1, self.factor))
         parameters = {name: np.tile(v, self.factor) for name, v in kernel.parameters.items()}
-        return replace(
-            kernel,
-            weights=weights,
-            parameters=parameters,
-            columns=columns,
-            pixels=self.factor,
-        )
+        changed = {"weights": weights, "parameters": parameters, "columns": columns}
+        return replace(kernel, **changed, pixels=self.factor)
 
     def pieces(self, config: AcceleratorConfig) -> Iterator[Outputs]:
         """Yield rows and blocks of columns; those of several planes fit the partial sums."""
@@ -101,7 +93,7 @@ class SideBySide:
     def cycles(self, config: AcceleratorConfig, memory: MemoryTiming) -> int:
         """Return the cycles of all commands, about."""
         return sum(
-            cycles(config, memory, kernel.depth, scans(config, memory, kernel, piece))
+            cycles(config, memory, kernel.outputs, scans(config, memory, kernel, piece))
             for piece in self.pieces(config)
             for _, kernel in self.parts
         )
@@ -113,7 +105,7 @@ class SideBySide:
             target,
             address=target.at(target.rows.start, columns.start),
             columns=range(len(columns) // self.factor),
-            channels=range(self.factor * self.kernel.depth),
+            channels=range(self.factor * self.kernel.outputs),
             pixel_pitch=self.factor * target.pixel_pitch,
         )
         sources = [source] if self.count == 1 else planes(source, self.count)
@@ -135,7 +127,9 @@ def best_side_by_side(
     One column at a time unless more save a twentieth.
     """
     single = SideBySide(kernel=kernel, outputs=outputs, count=count)
-    most = min(config.lanes, config.width) // kernel.depth if kernel.columns.stride == count else 1
+    most = (
+        min(config.lanes, config.width) // kernel.outputs if kernel.columns.stride == count else 1
+    )
     factors = [factor for factor in range(2, most + 1) if len(outputs[1]) % factor == 0]
     several = [replace(single, factor=factor) for factor in factors]
     if several:
@@ -158,7 +152,7 @@ def emit_side_by_side(
     One, if pixels lie apart; those of planes do not.
     """
     way = None
-    if {source.pixel_pitch, target.pixel_pitch} == {kernel.depth}:
+    if {source.pixel_pitch, target.pixel_pitch} == {kernel.outputs}:
         way = best_side_by_side(emitter.config, emitter.memory, kernel, outputs, count)
     if way is None or way.factor == way.count == 1:
         assert count == 1

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import ClassVar
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import Staging
@@ -26,6 +27,12 @@ class Step(ABC):
 
     target: int
 
+    only_copies: ClassVar[bool] = False
+    """Whether the mover does it: a constant is then read where it is, in the model region."""
+
+    awaits: ClassVar[bool] = False
+    """Whether `emit` has operands arrive as it needs them; else they are loaded before."""
+
     @property
     @abstractmethod
     def uses(self) -> tuple[int, ...]:
@@ -42,11 +49,6 @@ class Step(ABC):
         return None
 
     @property
-    def only_copies(self) -> bool:
-        """Whether the mover does it: a constant is then read where it is, in the model region."""
-        return False
-
-    @property
     def replaceable(self) -> int | None:
         """The tensor whose place the result may take, if no step needs it later."""
         return None
@@ -55,11 +57,6 @@ class Step(ABC):
     def feature(self) -> str:
         """The one of `eightfold.target.config.FEATURES` that the commands need; empty for none."""
         return ""
-
-    @property
-    def awaits(self) -> bool:
-        """Whether `emit` has operands arrive as it needs them; else they are loaded before."""
-        return False
 
     def told(self, given: Collection[int]) -> "Step":
         """Return the step, told which tensors memory has from the beginning."""
@@ -83,13 +80,7 @@ class Step(ABC):
 
     @abstractmethod
     def emit(self, emitter: Emitter, staging: Staging) -> None:
-        """Emit all commands.
-
-        Raises
-        ------
-        NoRoomError
-            If the room is too small for the smallest part.
-        """
+        """Emit all commands; raise NoRoomError if the room is too small for the smallest part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +91,6 @@ class UnaryStep(Step):
 
     @property
     def uses(self) -> tuple[int, ...]:
-        """The tensors that must be reachable."""
         return (self.source, self.target)
 
 
@@ -112,12 +102,10 @@ class Alias(Step):
 
     @property
     def uses(self) -> tuple[int, ...]:
-        """Nothing: there is no command."""
         return ()
 
     @property
     def shares(self) -> int:
-        """The tensor whose bytes the result has."""
         return self.source
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:

@@ -109,7 +109,7 @@ class Block:
         run = (x - 1) * self.x[2] + len(self.places)
         emitter.matrix(
             command,
-            Interval(Space.SCRATCHPAD, source, source + (y - 1) * self.y[1] + down + columns),
+            Interval.of_runs(source, down + columns, [(y, self.y[1])]),
             Interval(Space.SCRATCHPAD, target, target + (y - 1) * self.y[2] + run, self.y[2], run),
         )
 
@@ -312,11 +312,7 @@ class Transposition(Movement):
     source: int
     swap: Swap
     way: Way
-
-    @property
-    def only_copies(self) -> bool:
-        """False: the source must be in the scratchpad."""
-        return False
+    only_copies = False  # the source must be in the scratchpad
 
     @property
     def cycles(self) -> int:
@@ -378,8 +374,7 @@ class Transposition(Movement):
 
     def _room(self, staging: Staging, some: Swap) -> int:
         """Return the bytes that a part takes of the room."""
-        outside = [t for t in (self.source, self.target) if staging.resident(t) is None]
-        return fits([some.size] * len(outside))
+        return fits([some.size] * len(staging.outside((self.source, self.target))))
 
 
 def _axes(

@@ -8,7 +8,7 @@ from typing import Self
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
-from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.emit.tile import Part, Tile, part_bytes
 from eightfold.compiler.steps.step import UnaryStep
 from eightfold.golden.windows import Window
 from eightfold.target.config import AcceleratorConfig
@@ -117,10 +117,6 @@ def alike(outputs: range, key: Callable[[int], Hashable]) -> Iterator[range]:
         yield range(members[0], members[-1] + 1)
 
 
-Part = tuple[range, range, range]
-"""Rows, columns and channels of a result."""
-
-
 def seen(source: Tile, rows: range, columns: range) -> Tile:
     """Return a tile whose rows and columns a command can count: those needed, if they are many."""
     if max(len(source.rows), len(source.columns)) <= LONGEST:
@@ -138,16 +134,9 @@ class Windowed(UnaryStep):
     columns: Axis
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
-        """Emit all commands.
-
-        Raises
-        ------
-        NoRoomError
-            If the room is too small for the smallest part.
-        """
         for image in range(self.source_shape[0]):
             for part in self._parts(emitter, staging):
-                staging.begin(self._room(emitter, staging, part))
+                staging.begin(self._room(staging, part))
                 inputs = self._inputs(part)
                 source = staging.load_tile(self.source, self.source_shape, image, inputs)
                 target = staging.result_tile(self.target, self.target_shape, image, part)
@@ -189,12 +178,9 @@ class Windowed(UnaryStep):
         rows, columns, channels = part
         return self.rows.inputs(rows), self.columns.inputs(columns), self.input_channels(channels)
 
-    def _room(self, emitter: Emitter, staging: Staging, part: Part) -> int:
-        sizes = []
-        for tensor, piece in ((self.source, self._inputs(part)), (self.target, part)):
-            if staging.resident(tensor) is None:
-                sizes.append(len(piece[0]) * len(piece[1]) * len(piece[2]))
-        return fits(sizes)
+    def _room(self, staging: Staging, part: Part) -> int:
+        pieces = {self.source: self._inputs(part), self.target: part}
+        return fits([part_bytes(pieces[tensor]) for tensor in staging.outside(pieces)])
 
     def beside_result(
         self, emitter: Emitter, staging: Staging, image: int, part: Part
@@ -205,7 +191,7 @@ class Windowed(UnaryStep):
         """
         address, room = staging.room
         if staging.resident(self.target) is None:
-            room -= fits([len(part[0]) * len(part[1]) * len(part[2])])
+            room -= fits([part_bytes(part)])
             target = Tile.packed(address + room, *part)
         else:
             target = staging.result_tile(self.target, self.target_shape, image, part)
@@ -223,13 +209,15 @@ class Windowed(UnaryStep):
         ]
         for candidate in candidates:
             first = (range(candidate[0]), range(candidate[1]), range(candidate[2]))
-            room = self._room(emitter, staging, first)
-            limit = staging.room[1] if candidate in (size, candidates[-1]) else staging.room[1] // 2
-            if room <= limit:
+            only = candidate in (size, candidates[-1])
+            if self._room(staging, first) <= staging.limit(only):
                 break
         else:
             raise NoRoomError
-        for rows in parts(range(height), candidate[0]):
-            for columns in parts(range(width), candidate[1]):
-                for channels in parts(range(depth), candidate[2]):
-                    yield rows, columns, channels
+        rows, columns, channels = map(parts, map(range, size), candidate)
+        yield from product(rows, columns, channels)
+
+    def positions(self) -> Iterator[tuple[int, range, range]]:
+        """Yield image, row and column of each output position."""
+        for image, row, column in product(*map(range, self.target_shape[:3])):
+            yield image, range(row, row + 1), range(column, column + 1)
