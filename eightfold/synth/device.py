@@ -38,34 +38,31 @@ class Device:
     yosys: str
     """Synthesis command of Yosys."""
 
-    router: str
+    router: str = ""
     """Program that places and routes, as `eightfold.synth.tools.find_tool` knows it; or empty."""
 
-    nextpnr: tuple[str, ...]
+    nextpnr: tuple[str, ...] = ()
     """Options of it that select the part."""
 
-    luts: int
+    luts: int = 0
     """LUT sites; 0 if one placer serves units of all sizes."""
 
-    placer: tuple[str, ...]
+    placer: tuple[str, ...] = ()
     """Options of the placer."""
 
-    full: float
+    full: float = 1.0
     """Share of the LUT sites above which a unit is placed with `full_placer`."""
 
-    full_placer: tuple[str, ...]
+    full_placer: tuple[str, ...] = ()
 
-    speeds: tuple[int, ...]
+    speeds: tuple[int, ...] = ()
     """Speed grades to choose from, slowest first; none if the part's name has it."""
 
     @classmethod
     def load(cls, family: str, folder: Path = CONSTRAINTS) -> "Device":
         """Return the device of a family, from ``devices.toml`` and its constraint file.
 
-        Raises
-        ------
-        InputError
-            If the family is unknown, or a file of the folder is missing or not valid.
+        Raises InputError if the family is unknown, or a file of the folder is missing or not valid.
         """
         if family not in FAMILIES:
             raise InputError(f"family must be one of {', '.join(FAMILIES)}, not {family!r}")
@@ -75,24 +72,16 @@ class Device:
             path = folder / entry["constraints"]
             text = path.read_text(encoding="utf-8")
             clock, mhz = read_clock(text, str(path))
-            return cls(
-                family=family,
-                name=entry["device"],
-                clock=clock,
-                mhz=mhz,
-                constraints=text,
-                yosys=entry["yosys"],
-                router=entry.get("router", ""),
-                nextpnr=tuple(entry.get("nextpnr", ())),
-                luts=entry.get("luts", 0),
-                placer=tuple(entry.get("placer", ())),
-                full=entry.get("full", 1.0),
-                full_placer=tuple(entry.get("full_placer", ())),
-                speeds=tuple(entry.get("speeds", ())),
-            )
+            values: dict[str, Any] = {
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in entry.items()
+                if key not in ("device", "constraints")
+            }
+            named = {"family": family, "name": entry["device"], "constraints": text}
+            return cls(**named, clock=clock, mhz=mhz, **values)
         except OSError as error:
             raise InputError(f"constraints {error.filename}: {error.strerror}") from None
-        except (tomllib.TOMLDecodeError, KeyError) as error:
+        except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
             raise InputError(f"constraints {table}: not valid: {error}") from None
 
     def placer_of(self, luts: int) -> tuple[str, ...]:
@@ -103,10 +92,7 @@ class Device:
 def read_clock(text: str, where: str) -> tuple[str, float]:
     """Return the clock port and its frequency in MHz from the text of an LPF, XDC or SDC file.
 
-    Raises
-    ------
-    InputError
-        If the text does not constrain exactly one clock; the message names `where`.
+    Raises InputError, which names `where`, if the text does not constrain exactly one clock.
     """
     clocks = [(name, float(mhz)) for name, mhz in _FREQUENCY.findall(text)]
     clocks += [(name, 1000 / float(period)) for period, name in _PERIOD.findall(text)]

@@ -1,7 +1,6 @@
 """One unit through synthesis, place and route, with results kept by content."""
 
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +14,7 @@ from eightfold.synth.device import Device
 from eightfold.synth.place_and_route import PlaceAndRoute, place_and_route
 from eightfold.synth.report import SynthesisResult, Timing
 from eightfold.synth.rewrite import register_ports, rewrite
-from eightfold.synth.tools import Stage, digest_of, find_tool, has_tool, kept, own_steps, run_tool
+from eightfold.synth.tools import Stage, digest_of, find_tool, has_tool, kept, own_steps, synthesize
 from eightfold.target.config import AcceleratorConfig
 
 
@@ -38,27 +37,23 @@ def run_synthesis(
     The unit is measured out of context: no pads, and on the routed copy a register at each port
     except the clock, so that paths through ports count. Area is without these registers.
 
+    A step whose Verilog, options and tool versions have not changed since is not run again.
+
     Parameters
     ----------
     unit
         A unit that `eightfold.rtl.verilog.unit_verilog` knows.
-    config
-        Sizes of the hardware.
     config_name
-        Preset or file stem; names the folder ``out/<family>/<config_name>/<unit>``.
+        Preset or file stem: files are in ``out/<family>/<config_name>/<unit>``.
     seeds
         Seeds of the placer; one run each.
     blocks
-        Seed whose placement decides where RAM blocks and multipliers are, of all seeds; None:
-        each seed places its own.
+        Seed whose placement decides where RAM blocks and multipliers are; None: each its own.
     speed
         Speed grade of the device.
     family
         One of `FAMILIES`. ``ecp5`` is placed and routed, Xilinx' too where the system has
         nextpnr-himbaechel-xilinx on ``PATH``; the others get area figures.
-    out
-        Folder of netlists, logs and reports. A step whose Verilog, options and tool versions
-        have not changed since is not run again.
     verilog
         The Verilog to measure instead of the unit's own.
     route
@@ -142,18 +137,11 @@ def _route(jobs: Sequence[PlaceAndRoute], key: str, stage: Stage) -> dict[int, T
 def _synthesize(
     verilog: str, device: Device, folder: Path, stage: Stage, routed: bool
 ) -> dict[str, Any]:
-    stage("synthesis")
-    (folder / "unit.v").write_text(verilog, encoding="utf-8")
     script = (
         f"read_verilog unit.v; hierarchy -check -auto-top; {device.yosys}; check -noinit; "
         "write_json synthesized.json"
     )
-    begin = time.monotonic()
-    # Quiet, and a log file: Yosys's own output through a pipe gets lost after its call of ABC.
-    options = ["-q", "-p", script]
-    warnings = run_tool(find_tool("yosys"), options, folder=folder, log="yosys.log", stage=stage)
-    seconds = time.monotonic() - begin
-    netlist = json.loads((folder / "synthesized.json").read_text(encoding="utf-8"))
+    netlist, warnings, seconds = synthesize(verilog, script, folder, stage)
     if device.family == "ecp5":
         rewrite(netlist, device.clock)
         (folder / "netlist.json").write_text(json.dumps(netlist), encoding="utf-8")
@@ -162,9 +150,4 @@ def _synthesize(
     if routed:
         register_ports(netlist, device.clock, device.family)
         (folder / "registered.json").write_text(json.dumps(netlist), encoding="utf-8")
-    return {
-        "cells": cells,
-        "parts": shares,
-        "seconds": round(seconds, 1),
-        "warnings": warnings,
-    }
+    return {"cells": cells, "parts": shares, "seconds": seconds, "warnings": warnings}

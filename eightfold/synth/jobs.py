@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -45,15 +46,11 @@ def main_jobs(
     units: Sequence[str] = (),
     config: str | Path | None = None,
     *,
-    seeds: Sequence[int] = (1, 2, 3),
-    blocks: int | None = None,
-    speed: int = 6,
-    family: str = "ecp5",
     out: Path = Path("build/synth"),
     docs: Path | None = None,
     above: float | None = None,
-    route: bool = True,
     console: Console | None = None,
+    **options: Any,
 ) -> list[SynthesisResult]:
     """Measure units one after the other and print the table.
 
@@ -67,10 +64,6 @@ def main_jobs(
         Units to measure; none means those of `DEFAULT_JOBS`.
     config
         Preset or ``.toml`` file; None means the configurations of `DEFAULT_JOBS`.
-    seeds
-        Of the placer; each is placed and routed.
-    blocks, speed, family, out, route
-        See `run_synthesis`.
     docs
         Markdown file whose table is replaced by the current figures: those whose Verilog has
         not changed since. Rows that it loses by that are named.
@@ -78,6 +71,8 @@ def main_jobs(
         A clock in MHz; also print what `eightfold.synth.report.slow_table` says of it.
     console
         Where to print; standard output by default.
+    out, options
+        Seeds and the like, see `run_synthesis`.
 
     Returns
     -------
@@ -100,13 +95,9 @@ def main_jobs(
                 job.unit,
                 job.config,
                 config_name=job.config_name,
-                seeds=seeds,
-                blocks=blocks,
-                speed=speed,
-                family=family,
                 out=out,
-                route=route,
                 stage=lambda words, title=title: status.update(f"{title}: {words}"),
+                **options,
             )
             results.append(result)
             everything = _keep(out, result)
@@ -130,17 +121,7 @@ def main_liberty(
 ) -> list[GateCount]:
     """Count the gates of units in a library of standard cells, and print the tables.
 
-    Parameters
-    ----------
-    units, config, console
-        As `main_jobs` has them.
-    liberty, out
-        See `count_gates`.
-
-    Raises
-    ------
-    InputError
-        From `count_gates` or `AcceleratorConfig.load`.
+    Arguments and errors are those of `main_jobs` and `count_gates`.
     """
     console = console or Console()
     results = []
@@ -162,13 +143,7 @@ def main_liberty(
 
 
 def select_jobs(units: Sequence[str], config: str | Path | None) -> list[Job]:
-    """Return the jobs for what the command line names; see `main_jobs`.
-
-    Raises
-    ------
-    InputError
-        If the configuration is unknown or not valid.
-    """
+    """Return the jobs for what the command line names; see `main_jobs`."""
     if config is not None:
         sizes = AcceleratorConfig.load(config)
         names = units or dict.fromkeys(job.unit for job in DEFAULT_JOBS)

@@ -4,9 +4,7 @@ A gate equivalent is the area of the smallest NAND of two inputs. Memories of `L
 are counted apart, as bits: they become RAM macros, whose area no liberty file of cells has.
 """
 
-import json
 import re
-import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +17,7 @@ from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.synth.area import component_of
 from eightfold.synth.netlist import top_module
-from eightfold.synth.tools import Stage, digest_of, find_tool, kept, own_steps, run_tool
+from eightfold.synth.tools import Stage, digest_of, find_tool, kept, own_steps, synthesize
 from eightfold.target.config import AcceleratorConfig
 
 LEAST = 256
@@ -56,10 +54,7 @@ class Library:
 def read_liberty(text: str, where: str) -> Library:
     """Return what counts of a liberty file's text.
 
-    Raises
-    ------
-    InputError
-        If it has no cells with an area, no flip-flop, or no NAND of two inputs.
+    Raises InputError if it has no cells with an area, no flip-flop, or no NAND of two inputs.
     """
     _, *split = _CELL.split(text)
     bodies = dict(zip(split[::2], split[1::2], strict=True))
@@ -119,22 +114,10 @@ def count_gates(
     """Map one unit to the cells of a liberty file, and return its area.
 
     ``area = sum of the cells' areas / area of the smallest NAND of two inputs``: without pads,
-    clock tree, scan chains, or the space between cells that placement needs.
-
-    Parameters
-    ----------
-    unit, config, config_name, verilog, stage
-        As `eightfold.synth.run_synthesis` has them.
-    liberty
-        The user's file.
-    out
-        Figures and netlist are kept in ``out/<file's stem>/<config_name>/<unit>``.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or lacks what `read_liberty` needs, the unit is unknown, or Yosys
-        fails.
+    clock tree, scan chains, or the space between cells that placement needs. Figures and netlist
+    are kept in ``out/<file's stem>/<config_name>/<unit>``; the other arguments are those of
+    `eightfold.synth.run_synthesis`. Raises InputError if the file cannot be read or lacks what
+    `read_liberty` needs, the unit is unknown, or Yosys fails.
     """
     try:
         cells = liberty.read_text(encoding="utf-8", errors="replace")
@@ -149,17 +132,11 @@ def count_gates(
     folder.mkdir(parents=True, exist_ok=True)
 
     def map_to_cells() -> dict[str, Any]:
-        stage("synthesis")
-        write_file(folder / "unit.v", verilog)
         write_file(folder / "cells.lib", cells)
-        begin = time.monotonic()
-        options = ["-q", "-p", _SCRIPT]
-        warnings = run_tool(tool, options, folder=folder, log="yosys.log", stage=stage)
-        netlist = json.loads((folder / "synthesized.json").read_text(encoding="utf-8"))
-        counts = _counts(top_module(netlist), library)
+        netlist, warnings, seconds = synthesize(verilog, _SCRIPT, folder, stage)
         # Of ABC's reading of the library, not of the unit.
         told = [words for words in warnings if "liberty" not in words.lower()]
-        return {**counts, "seconds": round(time.monotonic() - begin, 1), "warnings": told}
+        return {**_counts(top_module(netlist), library), "seconds": seconds, "warnings": told}
 
     key = digest_of(without_header(verilog), cells, _SCRIPT, tool.version, *own_steps())
     try:

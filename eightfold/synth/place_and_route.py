@@ -85,19 +85,8 @@ class PlaceAndRoute:
 def place_and_route(run: PlaceAndRoute, key: str, stage: Stage) -> Timing:
     """Place and route, and return the clock; a step with ``key`` and options as before is kept.
 
-    Parameters
-    ----------
-    run
-        The netlist and the options.
-    key
-        Digest of all else that the figures depend on: the netlist, the tool's version.
-    stage
-        Called with a few words when a step begins.
-
-    Raises
-    ------
-    InputError
-        If nextpnr fails, or its package is missing.
+    ``key`` is a digest of all else that the figures depend on: the netlist, the tool's version.
+    Raises InputError if nextpnr fails, or its package is missing.
     """
     placement = _placement(run, key)
 
@@ -153,21 +142,9 @@ def _nextpnr(run: PlaceAndRoute, options: Sequence[str], log: str, stage: Stage)
 def fix_blocks(netlist: Path, placed: Path, fixed: Path, family: str = "ecp5") -> None:
     """Write `netlist` as `fixed`, its blocks tied to the places that they have in `placed`.
 
-    Parameters
-    ----------
-    netlist
-        Yosys' JSON, as nextpnr reads it.
-    placed
-        What nextpnr wrote after it had placed that netlist: ``NEXTPNR_BEL`` names a place.
-    fixed
-        The netlist with an attribute ``BEL`` at every RAM block and multiplier.
-    family
-        What its cells are of.
-
-    Raises
-    ------
-    InputError
-        If a block of the netlist has no place in `placed`.
+    Both are Yosys' JSON; in `placed`, which nextpnr wrote, ``NEXTPNR_BEL`` names a place. In
+    `fixed` every RAM block and multiplier has it as the attribute ``BEL``. Raises InputError if a
+    block has no place in `placed`.
     """
     found = json.loads(placed.read_text(encoding="utf-8"))
     places = {name: cell["attributes"] for name, cell in top_module(found)["cells"].items()}

@@ -41,10 +41,7 @@ class Timing:
 def timing_of(report: Mapping[str, Any], clock: str) -> tuple[float, str]:
     """Return the highest clock in MHz and its path from nextpnr's ``--report`` JSON.
 
-    Raises
-    ------
-    InputError
-        If the report has no path from register to register.
+    Raises InputError if the report has no path from register to register.
     """
     fmax = report["fmax"]
     edge = f"posedge {clock}"
@@ -67,19 +64,11 @@ SLOW = 5.0
 
 
 def slow_end_points(report: Mapping[str, Any], clock: str) -> dict[str, list[float]]:
-    """Return the delays in ns of registers that take longer than `SLOW` to be reached.
+    """Return the delays in ns of registers of a clock that take longer than `SLOW` to be reached.
 
-    Parameters
-    ----------
-    report
-        nextpnr's ``--report`` JSON with ``--detailed-timing-report``.
-    clock
-        Whose registers; of each pin the longest path counts, whatever begins it.
-
-    Returns
-    -------
-    dict
-        By component, as `eightfold.synth.area.component_of` tells it; the longest first.
+    By component, as `eightfold.synth.area.component_of` tells it, the longest first; of each pin
+    the longest path counts, whatever begins it. ``report``: nextpnr's ``--report`` JSON with
+    ``--detailed-timing-report``.
     """
     longest: defaultdict[tuple[str, str], float] = defaultdict(float)
     for net in report.get("detailed_net_timings", ()):
@@ -253,16 +242,8 @@ def document_part(results: Iterable[SynthesisResult]) -> str:
 def write_between_markers(path: Path, table: str) -> list[str]:
     """Replace what stands between the synthesis table's markers of a Markdown file.
 
-    Returns
-    -------
-    list of str
-        Unit, configuration and device of each measurement that the file showed and ``table``
-        does not.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or lacks the markers.
+    Return unit, configuration and device of each measurement that the file showed and ``table``
+    does not. Raises InputError if the file is missing or lacks the markers.
     """
     try:
         text = path.read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -57,17 +58,9 @@ class Tool(NamedTuple):
 def find_tool(tool: str, *, native: bool = True) -> Tool:
     """Return ``yosys``, ``nextpnr_ecp5``, ``ecppack``, ``ecpunpack`` or another one of the system.
 
-    nextpnr is the system's where ``PATH`` has one, which is faster; its name says so.
-
-    Parameters
-    ----------
-    native
-        Whether it may be: what is read in a routed netlist depends on the version.
-
-    Raises
-    ------
-    InputError
-        If it is not installed; the message says how to install it.
+    nextpnr is the system's where ``PATH`` has one, which is faster; its name says so. Without
+    ``native`` it is not: what is read in a routed netlist depends on the version. Raises
+    InputError if it is not installed; the message says how to install it.
     """
     name = tool.replace("_", "-")
     program = shutil.which(name) if (native and tool in _NATIVE) or tool not in _PACKAGES else None
@@ -95,12 +88,8 @@ def run_tool(
     """Run a tool in a folder and return the warnings of its log, without repeats.
 
     File names must be relative to `folder`: WebAssembly tools have a ``/tmp`` of their own. A tool
-    without a ``log`` writes none.
-
-    Raises
-    ------
-    InputError
-        If the tool fails, with its last error line and the log's path.
+    without a ``log`` writes none. Raises InputError with its last error line and the log's path if
+    it fails.
     """
     command = [*tool.command, *(["-l", log] if log else []), *arguments]
     last: deque[str] = deque(maxlen=50)
@@ -127,6 +116,24 @@ def run_tool(
         where = f" (log: {folder / log})" if log else ""
         raise InputError(f"{tool.version} failed: {errors[-1]}{where}")
     return warnings_in((folder / log).read_text("utf-8", errors="replace")) if log else []
+
+
+def synthesize(
+    verilog: str, script: str, folder: Path, stage: Stage
+) -> tuple[dict[str, Any], list[str], float]:
+    """Run a script of Yosys on ``unit.v`` in a folder, which gets the unit's Verilog.
+
+    Return the netlist that it leaves in ``synthesized.json``, the warnings, and the seconds.
+    """
+    stage("synthesis")
+    write_file(folder / "unit.v", verilog)
+    begin = time.monotonic()
+    # Quiet, and a log file: Yosys's own output through a pipe gets lost after its call of ABC.
+    options = ["-q", "-p", script]
+    warnings = run_tool(find_tool("yosys"), options, folder=folder, log="yosys.log", stage=stage)
+    seconds = round(time.monotonic() - begin, 1)
+    netlist = json.loads((folder / "synthesized.json").read_text(encoding="utf-8"))
+    return netlist, warnings, seconds
 
 
 def stage_in(line: str) -> str | None:
