@@ -82,6 +82,14 @@ class StepFunction:
             below = np.where(active & ~reached, middle, below)
         return cls(low=low, high=high, first=first, last=last, steps=tuple(least.tolist()))
 
+    def equals(self, other: Callable[[np.ndarray], np.ndarray]) -> bool:
+        """Return whether another non-decreasing function has every step in its place."""
+        steps = np.array(self.steps, dtype=np.int64)
+        values = np.arange(self.low + 1, self.high + 1)
+        at, before = steps <= self.last, steps > self.first
+        reached, below = other(steps[at]), other(steps[before] - 1)
+        return bool(np.all(reached >= values[at]) and np.all(below < values[before]))
+
 
 @dataclass(frozen=True, kw_only=True)
 class SingleRounding:
@@ -105,24 +113,13 @@ def nearest(factor: float) -> SingleRounding:
 def solve(function: StepFunction, zero_point: int, factor: float) -> SingleRounding | None:
     """Find parameters equal to ``function`` at every accumulator in its range, or None.
 
-    ``clamp(rounding_shift(acc * multiplier, right, rounding) + zero_point, low, high)``
+    ``clamp(rounding_shift(acc * multiplier, right, rounding) + zero_point, low, high)``, with
+    ``factor`` > 0 about the real multiplier: it says which shifts are worth trying.
 
-    Parameters
-    ----------
-    function
-        The reference's output as a function of the accumulator, zero point included.
-    zero_point
-        Added after the shift.
-    factor
-        About the real multiplier, > 0: says which shifts are worth trying.
-
-    Returns
-    -------
-    SingleRounding or None
-        For each shift and rounding mode the multipliers that put all steps in place form an
-        interval, which is computed exactly; None if all of them are empty. The result is checked
-        once more against `eightfold.golden.requantize` on both sides of every step: both functions
-        are non-decreasing, so that is a proof for the whole range.
+    For each shift and rounding mode the multipliers that put all steps in place form an interval,
+    which is computed exactly; None if all of them are empty. The result is checked once more
+    against `eightfold.golden.requantize` on both sides of every step: both functions are
+    non-decreasing, so that is a proof for the whole range.
     """
     most = nearest(factor).right
     for right in range(most, max(most - 12, -1), -1):
@@ -139,8 +136,6 @@ def solve(function: StepFunction, zero_point: int, factor: float) -> SingleRound
 
 def equal(function: StepFunction, zero_point: int, parameters: SingleRounding) -> bool:
     """Check that the requantizer equals ``function`` on both sides of every step."""
-    steps = np.array(function.steps, dtype=np.int64)
-    expected = np.arange(function.low + 1, function.high + 1)
     options = {
         "single": True,
         "multiplier": parameters.multiplier,
@@ -150,11 +145,7 @@ def equal(function: StepFunction, zero_point: int, parameters: SingleRounding) -
         "low": function.low,
         "high": function.high,
     }
-    reached = steps <= function.last
-    at_step = requantize(steps[reached], **options)
-    before = steps > function.first
-    below_step = requantize(steps[before] - 1, **options)
-    return bool(np.all(at_step >= expected[reached]) and np.all(below_step < expected[before]))
+    return function.equals(lambda accumulators: requantize(accumulators, **options))
 
 
 def _feasible(
@@ -222,6 +213,12 @@ def pair(multiplier: np.ndarray, shift: np.ndarray, channels: int) -> Parameters
     }
 
 
+def one_pair(multiplier: Any, shift: Any) -> dict[str, int]:
+    """Return the fields of `pair` for one multiplier and one shift, as numbers."""
+    mantissa, exponent = (np.array(part).reshape(1) for part in (multiplier, shift))
+    return {name: int(values[0]) for name, values in pair(mantissa, exponent, 1).items()}
+
+
 def double_precision(
     real_multipliers: np.ndarray,
     zero_point: int,
@@ -234,25 +231,11 @@ def double_precision(
     outside int32, or more steps than 31 bits of multiplier can place), for every accumulator that
     int8 inputs can reach.
 
-    Parameters
-    ----------
-    real_multipliers
-        float64 (channels,), not negative.
-    bounds
-        The output's [low, high].
-    reach
-        Integers (channels, 2): least and greatest accumulator, bias included.
-
-    Returns
-    -------
-    parameters, searched
-        Fields per channel, and the number of channels that did not have the nearest 31-bit
-        multiplier with ties away from zero over all int32.
-
-    Raises
-    ------
-    CompileError
-        If a channel has no parameters that can be proved.
+    ``real_multipliers``: float64 (channels,), not negative; ``bounds``: the output's [low, high];
+    ``reach``: integers (channels, 2), least and greatest accumulator, bias included. Return fields
+    per channel, and the number of channels that did not have the nearest 31-bit multiplier with
+    ties away from zero over all int32. Raises CompileError if a channel has no parameters that can
+    be proved.
     """
     found: list[SingleRounding] = []
     searched = 0

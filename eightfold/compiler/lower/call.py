@@ -19,17 +19,9 @@ from eightfold.target.config import AcceleratorConfig
 class Call(OperatorCall):
     """One operator before any inference, and the accelerator that is to compute it.
 
-    Attributes
-    ----------
-    searched
-        Channels whose requantization was searched.
-    temporaries
-        Tensors that the operator's steps have between them.
-
-    Raises
-    ------
-    CompileError, InputError, eightfold.golden.errors.SpecError
-        From every method, if the hardware does not compute the operator; the message says why.
+    ``searched``: channels whose requantization was searched; ``temporaries``: tensors that the
+    operator's steps have between them. Every method raises CompileError, InputError or SpecError if
+    the hardware does not compute the operator; the message says why.
     """
 
     def __init__(
@@ -72,7 +64,7 @@ class Call(OperatorCall):
             shape = (images, *shape[1:])
         self.golden(np.zeros(shape, dtype=self.input(0).dtype))
 
-    def weights(self, source: int = 0, bias: int = 2) -> tuple[np.ndarray, np.ndarray | None]:
+    def weights(self, bias: int = 2) -> tuple[np.ndarray, np.ndarray | None]:
         """Return weights, which are input 1, and bias: its elements, which can have any shape."""
         constants = None if self.tensor(bias) is None else self.constant(bias).reshape(-1)
         return self.constant(1), constants
@@ -116,8 +108,8 @@ class Call(OperatorCall):
         multipliers = pair(*channel_multipliers(*quantizations), len(flat))
         return self.channels({"bias": folded, **multipliers})
 
-    def geometry(self, window: Window) -> dict[str, Any]:
-        """Return what every operator with a window over images has."""
+    def geometry(self, window: Window, **others: Any) -> dict[str, Any]:
+        """Return what every operator with a window over images has, and ``others``."""
         source = self.input(0)
         target = self.output
         return {
@@ -127,4 +119,5 @@ class Call(OperatorCall):
             "target_shape": target.shape,
             "rows": Axis.of(window, 0, source.shape[1]),
             "columns": Axis.of(window, 1, source.shape[2]),
+            **others,
         }

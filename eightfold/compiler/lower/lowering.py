@@ -65,12 +65,13 @@ METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
         ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),
         lower_pointwise.comparison,
     ),
-    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN"), lower_reduction.extreme),
-    **dict.fromkeys(("REDUCE_ALL", "REDUCE_ANY"), lower_reduction.truth),
+    **dict.fromkeys(lower_reduction.EXTREMES, lower_reduction.extreme),
+    **dict.fromkeys(("MEAN", "SUM"), lower_reduction.reduce_sum),
+    **dict.fromkeys(lower_pointwise.EXTREMES, lower_pointwise.extreme),
+    **dict.fromkeys(("ADD", "SUB"), lower_pointwise.add),
     **dict.fromkeys(("SELECT", "SELECT_V2"), lower_pointwise.select),
     **dict.fromkeys(("DIV", "SQUARED_DIFFERENCE"), lower_pointwise.of_two_bytes),
     **dict.fromkeys(("ARG_MAX", "ARG_MIN"), lower_reduction.place_of_extreme),
-    "ADD": lower_pointwise.add,
     "AVERAGE_POOL_2D": lower_windowed.average_pool_2d,
     "BATCH_MATMUL": lower_product.batch_matmul,
     "CAST": lower_pointwise.cast,
@@ -82,13 +83,8 @@ METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
     "GATHER_ND": lower_movement.gather_nd,
     "L2_NORMALIZATION": lower_reduction.l2_normalization,
     "LOG_SOFTMAX": lower_reduction.log_softmax,
-    "LOGICAL_AND": lower_pointwise.minimum,
     "LOGICAL_NOT": lower_pointwise.table,
-    "LOGICAL_OR": lower_pointwise.maximum,
-    "MAXIMUM": lower_pointwise.maximum,
     "MAX_POOL_2D": lower_windowed.max_pool_2d,
-    "MEAN": lower_reduction.mean,
-    "MINIMUM": lower_pointwise.minimum,
     "MUL": lower_pointwise.mul,
     "PADV2": lower_movement.padv2,
     "PRELU": lower_pointwise.prelu,
@@ -97,8 +93,6 @@ METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
     "SCATTER_ND": lower_movement.scatter_nd,
     "SHAPE": lower_movement.shape,
     "SOFTMAX": lower_reduction.softmax,
-    "SUB": lower_pointwise.sub,
-    "SUM": lower_reduction.reduce_sum,
     "TRANSPOSE": lower_movement.transpose,
     "TRANSPOSE_CONV": lower_windowed.transpose_conv,
 }
@@ -114,16 +108,7 @@ NEEDS = {
     **dict.fromkeys(("DIV", "GATHER", "GATHER_ND", "SQUARED_DIFFERENCE"), ("gather", "")),
     **dict.fromkeys(("L2_NORMALIZATION", "LOG_SOFTMAX", "SOFTMAX"), ("rows", "")),
     **dict.fromkeys(
-        [
-            "ARG_MAX",
-            "ARG_MIN",
-            "MEAN",
-            "REDUCE_ALL",
-            "REDUCE_ANY",
-            "REDUCE_MAX",
-            "REDUCE_MIN",
-            "SUM",
-        ],
+        (*lower_reduction.EXTREMES, "ARG_MAX", "ARG_MIN", "MEAN", "SUM"),
         ("rows", "along the last axis"),
     ),
 }
@@ -149,11 +134,8 @@ def lower(
 ) -> Lowered:
     """Return an operator's lowered form.
 
-    Raises
-    ------
-    CompileError
-        If the hardware does not compute it, or cannot be proved to do so exactly; or if the
-        reference kernels would not compute it either.
+    Raises CompileError if the hardware does not compute it, or cannot be proved to do so exactly;
+    or if the reference kernels would not compute it either.
     """
     method = (METHODS | OWN).get(operator.name)
     if method is None:
@@ -177,8 +159,4 @@ def lower(
             f"needs {', '.join(lacks)}, which the configuration leaves out "
             f"({', '.join(f'{name} = false' for name in lacks)})"
         )
-    return Lowered(
-        steps=steps,
-        temporaries=call.temporaries,
-        searched=call.searched,
-    )
+    return Lowered(steps=steps, temporaries=call.temporaries, searched=call.searched)

@@ -44,10 +44,7 @@ class Source:
 class PositionCall(OperatorCall):
     """A call whose copied inputs have positions for values; the others must be constants.
 
-    Attributes
-    ----------
-    sources
-        The inputs that are copied, by their place among the operator's.
+    ``sources``: the inputs that are copied, by their place among the operator's.
     """
 
     def __init__(self, call: OperatorCall) -> None:
@@ -58,11 +55,8 @@ class PositionCall(OperatorCall):
     def results(self) -> list[NDArray[np.int64]]:
         """Return for each output what its elements are: positions, or codes below `FIRST`.
 
-        Raises
-        ------
-        eightfold.golden.errors.SpecError, eightfold.common.errors.InputError
-            As `eightfold.operators.run_operator`, without the operator's name; or if an operand
-            such as an axis is not constant.
+        Raises as `eightfold.operators.run_operator`, without the operator's name; and if an operand
+        such as an axis is not constant.
         """
         return OPERATORS[self.operator.name].run(self)
 
@@ -101,9 +95,8 @@ def transpose(call: Call) -> Steps:
     """Lower TRANSPOSE: copies, or where that takes fewer cycles the matrix engine."""
     (step,) = moved(call)
     source = call.input(0)
-    item = call.input(0).dtype.itemsize
     axes = [axis % len(source.shape) for axis in call.constant(1).reshape(-1).tolist()]
-    swap = swapped(source.shape, axes, item)
+    swap = swapped(source.shape, axes, source.dtype.itemsize)
     if not isinstance(step, Movement) or swap is None or source.data is not None:
         return (step,)
     return (_quicker(step, source.index, swap, call.config),)
@@ -147,8 +140,7 @@ def resize_nearest_neighbor(call: Call) -> Steps:
     """
     positions = PositionCall(call)
     positions.results()  # checks the operator
-    source = call.input(0)
-    target = call.output
+    source, target = call.input(0), call.output
     options = call.options
     n, height, width, depth = source.shape
     sizes = target.shape[1:3]
@@ -230,24 +222,20 @@ def _from(call: Call, source: Source, result: np.ndarray) -> list[Copy]:
 
 def gather(call: Call) -> Gather:
     """Lower GATHER; indices that are computed are checked when the command runs."""
-    source = call.input(0)
-    indices = call.input(1)
-    target = call.output
+    source, indices = call.input(0), call.input(1)
     options = call.options
     axis, batch = checked_gather(
         source.shape, indices.shape, options["axis"], options["batch_dims"]
     )
-    inner = source.shape[batch:axis]
-    behind = source.shape[axis + 1 :]
     return Gather(
         source=source.index,
         indices=indices.index,
-        target=target.index,
+        target=call.output.index,
         batches=prod(source.shape[:batch]),
-        outer=prod(inner),
+        outer=prod(source.shape[batch:axis]),
         length=source.shape[axis],
         chosen=prod(indices.shape[batch:]),
-        run=prod(behind) * source.dtype.itemsize,
+        run=prod(source.shape[axis + 1 :]) * source.dtype.itemsize,
         index_bytes=indices.dtype.itemsize,
     )
 
@@ -257,8 +245,7 @@ def gather_nd(call: Call) -> Gather:
 
     Constant coordinates become places along it. Computed ones must be of one axis already.
     """
-    source = call.input(0)
-    indices = call.input(1)
+    source, indices = call.input(0), call.input(1)
     count = indices.shape[-1]
     places, item = indices.index, indices.dtype.itemsize
     if indices.data is not None:

@@ -6,9 +6,11 @@ from math import prod
 
 import numpy as np
 
-from eightfold.compiler.exact import CompileError, pair
+from eightfold.compiler.exact import CompileError, one_pair
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.steps.elementwise import (
+    CODES,
+    EVERY_BYTE,
     IDENTITY,
     Elementwise,
     Pointwise,
@@ -53,9 +55,6 @@ OF_ONE_BYTE = (
 FROM_ZERO_POINT = frozenset({"RSQRT", "SQRT"})
 """Those of which golden refuses codes below the zero point: the table has the zero point's result
 there, for a table refuses nothing."""
-
-EVERY_BYTE = np.arange(256, dtype=np.uint8).view(np.int8)
-"""The int8 codes in the order of a table's entries."""
 
 
 def table(call: Call) -> Pointwise:
@@ -109,18 +108,20 @@ def cast(call: Call) -> Step | tuple[Step, ...]:
 
 def stated_table(call: Call) -> Pointwise:
     """Lower TABLE, which only rewriting makes: its entries are an option, by ascending code."""
-    entries = call.options["table"][EVERY_BYTE.astype(np.int64) + 128]
+    entries = call.options["table"][CODES + 128]
     return _pointwise(call, Elementwise(tables=(entries.astype(np.int32),)))
 
 
-def maximum(call: Call) -> Pointwise:
-    """Lower MAXIMUM, of the bytes as they are, and LOGICAL_OR, of 0 and 1."""
-    return _pointwise(call, Elementwise(combine=Combine.MAXIMUM))
+EXTREMES = {
+    **dict.fromkeys(("LOGICAL_OR", "MAXIMUM"), Combine.MAXIMUM),
+    **dict.fromkeys(("LOGICAL_AND", "MINIMUM"), Combine.MINIMUM),
+}
+"""Operators that take the larger or the smaller byte, as it is: of truth values, 0 or 1."""
 
 
-def minimum(call: Call) -> Pointwise:
-    """Lower MINIMUM, of the bytes as they are, and LOGICAL_AND, of 0 and 1."""
-    return _pointwise(call, Elementwise(combine=Combine.MINIMUM))
+def extreme(call: Call) -> Pointwise:
+    """Lower MAXIMUM, MINIMUM, LOGICAL_OR and LOGICAL_AND."""
+    return _pointwise(call, Elementwise(combine=EXTREMES[call.operator.name]))
 
 
 def comparison(call: Call) -> Pointwise:
@@ -157,7 +158,7 @@ def select(call: Call) -> Pointwise | tuple[Pointwise, ...]:
         return Pointwise(
             operation=Elementwise(
                 combine=Combine.MULTIPLY,
-                tables=(EVERY_BYTE.astype(np.int64) - code, kept[number]),
+                tables=(CODES - code, kept[number]),
                 requantize=IDENTITY | {"bias": code},
             ),
             sources=(operands[number].index, condition.index),
@@ -187,17 +188,8 @@ def select(call: Call) -> Pointwise | tuple[Pointwise, ...]:
 
 
 def add(call: Call) -> Pointwise:
-    """Lower ADD."""
-    return _sum(call, Combine.ADD)
-
-
-def sub(call: Call) -> Pointwise:
-    """Lower SUB."""
-    return _sum(call, Combine.SUBTRACT)
-
-
-def _sum(call: Call, combine: Combine) -> Pointwise:
     """Lower ADD and SUB: both operands rescaled by tables, the sum by the requantizer."""
+    combine = Combine.SUBTRACT if call.operator.name == "SUB" else Combine.ADD
     quantizations = call.quantizations()
     reals = common_scales(*quantizations)
     tables = tuple(
@@ -211,7 +203,7 @@ def _sum(call: Call, combine: Combine) -> Pointwise:
 def mul(call: Call) -> Pointwise:
     """Lower MUL: differences to the zero points by tables, the product by the requantizer."""
     quantizations = call.quantizations()
-    tables = tuple(EVERY_BYTE.astype(np.int64) - q.per_tensor()[1] for q in quantizations[:2])
+    tables = tuple(CODES - q.per_tensor()[1] for q in quantizations[:2])
     a, b, output = (q.per_tensor()[0] for q in quantizations)
     real = multiplication_scale(a, b, output, call.reference)
     requantize = _requantize(call, quantize_multiplier(real))
@@ -234,7 +226,7 @@ def of_two_bytes(call: Call) -> tuple[Pointwise | Movement | Gather, ...]:
     codes = np.roll(np.arange(-128, 128), -128 - first)[:count].astype(np.int8)
     table = call.golden(EVERY_BYTE, codes[:, None])
     rows = Pointwise(
-        operation=Elementwise(tables=((EVERY_BYTE.astype(np.int64) - first).astype(np.int8),)),
+        operation=Elementwise(tables=((CODES - first).astype(np.int8),)),
         sources=(b.index,),
         shapes=(b.shape,),
         target=call.temporary(prod(b.shape)),
@@ -276,23 +268,21 @@ def prelu(call: Call) -> Pointwise | tuple[Pointwise, Pointwise]:
     the product is 0, which rounds to 0, so that n is z_out and the sum is p. Both are int8, so the
     second clamp changes nothing.
     """
-    source = call.input(0)
-    target = call.output
+    source, target = call.input(0), call.output
     quantizations = call.quantizations()
     zeros = [quantization.per_tensor()[1] for quantization in quantizations]
     _, slope = prelu_scales(*quantizations, call.reference)
-    codes = EVERY_BYTE.astype(np.int64)
     scaling = _requantize(call, quantize_multiplier(slope))
     result = call.golden(EVERY_BYTE, np.zeros(1, np.int8)).astype(np.int64)
     sources = least_sources(scaling, result)
-    below = codes < zeros[0]
+    below = zeros[0] > CODES
     if sources is not None:
-        tables = np.where(below, codes - zeros[0], sources), codes - zeros[1]
+        tables = np.where(below, CODES - zeros[0], sources), CODES - zeros[1]
         rectify = Elementwise(combine=Combine.RECTIFY, tables=tables, requantize=scaling)
         return _pointwise(call, rectify)
     negative = Elementwise(
         combine=Combine.MULTIPLY,
-        tables=(np.minimum(codes - zeros[0], 0), codes - zeros[1]),
+        tables=(np.minimum(CODES - zeros[0], 0), CODES - zeros[1]),
         requantize=scaling,
     )
     positive = result - zeros[2]
@@ -327,12 +317,10 @@ def least_sources(parameters: dict[str, int], results: np.ndarray) -> np.ndarray
 
 def _requantize(call: Call, multiplier: Sequence[int | np.ndarray]) -> dict[str, int]:
     """Return the result's requantization by a multiplier and its shift."""
-    mantissa, shift = (np.array([int(part)]) for part in multiplier)
-    fields = pair(mantissa, shift, 1)
-    if np.any(fields["right"] > 31):
-        raise CompileError(f"the right shift {int(fields['right'][0])} is above 31")
-    requantize = {name: int(values[0]) for name, values in fields.items()}
-    return requantize | {"bias": 0, **call.layer()}
+    fields = one_pair(*map(int, multiplier))
+    if fields["right"] > 31:
+        raise CompileError(f"the right shift {fields['right']} is above 31")
+    return fields | {"bias": 0, **call.layer()}
 
 
 def _pointwise(call: Call, operation: Elementwise, order: Sequence[int] = (0, 1)) -> Pointwise:

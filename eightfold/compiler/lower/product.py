@@ -5,12 +5,11 @@ from math import prod
 import numpy as np
 
 from eightfold.compiler.emit.nest import Nest
-from eightfold.compiler.exact import CompileError, folded_bias, pair
+from eightfold.compiler.exact import CompileError, folded_bias, one_pair, pair
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.lower.movement import transposed
-from eightfold.compiler.lower.pointwise import EVERY_BYTE
 from eightfold.compiler.lower.windowed import of_rows
-from eightfold.compiler.steps.elementwise import broadcast_steps, collapsed
+from eightfold.compiler.steps.elementwise import CODES, broadcast_steps, collapsed
 from eightfold.compiler.steps.product import Product
 from eightfold.compiler.steps.reduction import factors
 from eightfold.compiler.steps.step import Step
@@ -45,13 +44,12 @@ def batch_matmul(call: Call) -> tuple[Step, ...]:
     outer = collapsed(zip(batch, *steps, strict=True))
     row_step, depth_step = (1, rows) if adjoint else (depth, 1)
     inner = (rows, row_step, 0, columns), (columns, 0, 1, 1), (depth, depth_step, columns, 0)
-    numbers = {name: int(values[0]) for name, values in pair(*multiplier, 1).items()}
     product = Product(
         target=target.index,
         sources=(x.index, second),
         whole=Nest((0, 0, 0), (*outer, *inner)),
-        tables=tuple(EVERY_BYTE.astype(np.int64) - zero for zero in zeros),
-        requantize=Requantize.of(numbers | call.layer()),
+        tables=tuple(CODES - zero for zero in zeros),
+        requantize=Requantize.of(one_pair(*multiplier) | call.layer()),
     )
     return (*before, product)
 

@@ -5,13 +5,14 @@ and L2_NORMALIZATION.
 """
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from eightfold.compiler.exact import CompileError, pair
+from eightfold.compiler.exact import CompileError, one_pair
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.steps.channelwise import SumPool
-from eightfold.compiler.steps.elementwise import IDENTITY
+from eightfold.compiler.steps.elementwise import CODES, IDENTITY
 from eightfold.compiler.steps.movement import Copy, Movement, copies
 from eightfold.compiler.steps.reduction import Group, Reduction, ScaledRows, grouped, is_direct
 from eightfold.compiler.steps.windowed import Axis
@@ -30,27 +31,19 @@ from eightfold.isa.vector_fields import RowScaling
 Steps = tuple[Reduction | SumPool | Movement, ...]
 
 
-def mean(call: Call) -> Steps:
-    """Lower MEAN: a sum, the division folded into the multiplier."""
-    return _sum(call, mean=True)
-
-
 def reduce_sum(call: Call) -> Steps:
-    """Lower SUM."""
-    return _sum(call, mean=False)
+    """Lower SUM, and MEAN, whose division is folded into the multiplier.
 
-
-def _sum(call: Call, mean: bool) -> Steps:
-    """Lower a sum: of whole pixels a pool of one window per image, else a reduction."""
+    A sum of whole pixels is a pool of one window per image, any other a reduction.
+    """
     axes = _axes(call)
     quantizations = call.quantization(0), call.output_quantization()
     count = prod(call.input(0).shape[axis] for axis in axes)
-    if mean:
-        multiplier, shift = mean_multiplier(count, *quantizations)
+    if call.operator.name == "MEAN":
+        multiplier = mean_multiplier(count, *quantizations)
     else:
-        multiplier, shift = sum_multiplier(*quantizations)
-    fields = pair(np.array([multiplier]), np.array([shift]), 1)
-    parameters = {name: int(values[0]) for name, values in fields.items()} | call.layer()
+        multiplier = sum_multiplier(*quantizations)
+    parameters = one_pair(*multiplier) | call.layer()
     parameters["bias"] = int(wrap32(-count * quantizations[0].per_tensor()[1]))
     groups = grouped(call.input(0).shape, axes)
     together = sum(group.reduced for group in groups) == 1
@@ -78,27 +71,22 @@ def _pool(call: Call, axes: tuple[int, ...], parameters: dict[str, int]) -> SumP
     )
 
 
-def extreme(call: Call) -> Steps:
-    """Lower REDUCE_MAX and REDUCE_MIN: the largest or smallest byte."""
-    quantizations = call.quantization(0), call.output_quantization()
-    if quantizations[0].per_tensor() != quantizations[1].per_tensor():
-        raise CompileError("input and output must have the same scale and zero point")
-    return _reduced(call, _axes(call), _REDUCE[call.operator.name])
-
-
-def truth(call: Call) -> Steps:
-    """Lower REDUCE_ALL and REDUCE_ANY: the smallest or largest of bytes that are 0 or 1."""
-    return _reduced(call, _axes(call), _REDUCE[call.operator.name])
-
-
-_REDUCE = {
+EXTREMES = {
     "REDUCE_ALL": Reduce.MINIMUM,
     "REDUCE_ANY": Reduce.MAXIMUM,
     "REDUCE_MAX": Reduce.MAXIMUM,
     "REDUCE_MIN": Reduce.MINIMUM,
-    "ARG_MAX": Reduce.MAXIMUM,
-    "ARG_MIN": Reduce.MINIMUM,
 }
+"""Operators that take the largest or smallest byte: of truth values, 0 or 1."""
+
+
+def extreme(call: Call) -> Steps:
+    """Lower REDUCE_MAX, REDUCE_MIN, REDUCE_ALL and REDUCE_ANY."""
+    if call.operator.name in ("REDUCE_MAX", "REDUCE_MIN"):
+        quantizations = call.quantization(0), call.output_quantization()
+        if quantizations[0].per_tensor() != quantizations[1].per_tensor():
+            raise CompileError("input and output must have the same scale and zero point")
+    return _reduced(call, _axes(call), EXTREMES[call.operator.name])
 
 
 def place_of_extreme(call: Call) -> Steps:
@@ -113,19 +101,13 @@ def place_of_extreme(call: Call) -> Steps:
     size = prod(target.shape)
     groups = grouped(source.shape, axes)
     item = target.dtype.itemsize
+    reduce = Reduce.MAXIMUM if call.operator.name == "ARG_MAX" else Reduce.MINIMUM
     steps: list[Reduction | Movement] = []
     found = [Copy(None, 0, 0, size * item, (), 0)]
     for byte in range(-(-(length - 1).bit_length() // 8)):
         temporary = call.temporary(size)
-        steps.append(
-            Reduction(
-                source=source.index,
-                target=temporary,
-                groups=groups,
-                reduce=_REDUCE[call.operator.name],
-                byte=byte,
-            )
-        )
+        of: dict[str, Any] = {"source": source.index, "target": temporary, "groups": groups}
+        steps.append(Reduction(**of, reduce=reduce, byte=byte))
         found.append(Copy(temporary, 0, byte, 1, ((size, 1, item),)))
     return (*steps, Movement(target=target.index, copies=tuple(found)))
 
@@ -171,9 +153,6 @@ def _reduced(
     return (*first, reduction)
 
 
-_BYTES = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.int64)
-"""Every byte, in the order of a table's entries."""
-
 _FRACTION = 31 - LOG_BITS
 """Fraction bits of a logarithm."""
 
@@ -209,14 +188,9 @@ def l2_normalization(call: Call) -> ScaledRows:
 def _rows(call: Call, scaling: RowScaling) -> ScaledRows:
     call.golden(np.zeros((1, 1), np.int8))  # golden checks the result's quantization
     source = call.input(0)
-    length = source.shape[-1]
-    return ScaledRows(
-        source=source.index,
-        target=call.output.index,
-        rows=prod(source.shape[:-1]),
-        length=length,
-        scaling=scaling,
-    )
+    *outer, length = source.shape
+    tensors = {"source": source.index, "target": call.output.index}
+    return ScaledRows(**tensors, rows=prod(outer), length=length, scaling=scaling)
 
 
 def softmax_rows(beta: float, scale: np.float32) -> RowScaling:
@@ -243,7 +217,7 @@ def log_softmax_rows(scale: np.float32) -> RowScaling:
     multiplier, shift = softmax_scaling(1.0, scale)
     exponential = _exponential(1.0, scale)
     _, radius = exponential_table(1.0, scale)
-    d = np.where(_BYTES > 0, _BYTES - 256, _BYTES)
+    d = np.where(CODES > 0, CODES - 256, CODES)
     inside = d >= -radius
     scaled = multiply_by_quantized_multiplier(np.where(inside, d, 0), multiplier, shift)
     drop = _FRACTION - LOG_OUTPUT_BITS
@@ -260,7 +234,7 @@ def log_softmax_rows(scale: np.float32) -> RowScaling:
 
 def l2_rows(zero_point: int) -> RowScaling:
     """Return L2_NORMALIZATION: ``(q - z) / sqrt(sum of (q - z)^2)``, in 128ths."""
-    difference = _BYTES - zero_point
+    difference = CODES - zero_point
     return RowScaling(
         row=Row.INVERSE_ROOT,
         relative=False,
@@ -272,4 +246,4 @@ def l2_rows(zero_point: int) -> RowScaling:
 def _exponential(beta: float, scale: np.float32) -> np.ndarray:
     """Return exp(beta * scale * d) by the byte of d = 0, -1, .. -255."""
     below, _ = exponential_table(beta, scale)
-    return below[-_BYTES & 255]
+    return below[-CODES & 255]

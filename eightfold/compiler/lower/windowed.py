@@ -28,7 +28,7 @@ from eightfold.compiler.steps.channelwise import (
 )
 from eightfold.compiler.steps.convolution import Convolution, widened
 from eightfold.compiler.steps.dense import Channels
-from eightfold.compiler.steps.elementwise import RUN
+from eightfold.compiler.steps.elementwise import IDENTITY, RUN
 from eightfold.compiler.steps.movement import Copy, Movement, strided
 from eightfold.compiler.steps.windowed import Axis, Windowed
 from eightfold.estimate.cost import LATENCY
@@ -45,27 +45,21 @@ def conv_2d(call: Call) -> Convolution:
     """Lower CONV_2D; few output channels share a pass with their neighbours' columns."""
     weights, bias = call.weights()
     call.check_accepted()
-    geometry = call.geometry(call.filter_window())
+    geometry = call.geometry(call.filter_window(), fill=call.fill())
     parameters = call.pairs(weights.reshape(len(weights), -1), bias)
-    fill = call.fill()
-    convolution = Convolution(**geometry, weights=weights, parameters=parameters, fill=fill)
-    return widened(convolution, call.config)
+    return widened(Convolution(**geometry, weights=weights, parameters=parameters), call.config)
 
 
 def depthwise_conv_2d(call: Call) -> Windowed:
     """Lower DEPTHWISE_CONV_2D; with a multiplier, a convolution with a group per channel."""
     weights, bias = call.weights()
     call.check_accepted()
-    geometry = call.geometry(call.filter_window())
-    flat = weights[0].reshape(-1, weights.shape[3]).T
-    parameters = call.pairs(flat, bias)
-    fill = call.fill()
+    geometry = call.geometry(call.filter_window(), fill=call.fill())
+    parameters = call.pairs(weights[0].reshape(-1, weights.shape[3]).T, bias)
     if weights.shape[3] == geometry["source_shape"][3] and weights.shape[3] > 1:
-        return DepthwiseConvolution(
-            **geometry, weights=weights[0], parameters=parameters, fill=fill
-        )
+        return DepthwiseConvolution(**geometry, weights=weights[0], parameters=parameters)
     grouped = np.asarray(weights[0].transpose(2, 0, 1)[..., None], order="C")
-    return Convolution(**geometry, weights=grouped, parameters=parameters, fill=fill)
+    return Convolution(**geometry, weights=grouped, parameters=parameters)
 
 
 def fully_connected(call: Call) -> Convolution:
@@ -167,13 +161,7 @@ def max_pool_2d(call: Call) -> tuple[MaximumPool, ...]:
 
 @lru_cache(maxsize=1024)
 def quotient(count: int, low: int, high: int) -> dict[str, int]:
-    """Return proved parameters of ``acc / count``, ties away from zero, clamped.
-
-    Raises
-    ------
-    CompileError
-        If there are none.
-    """
+    """Return proved parameters of ``acc / count``, ties away from zero, clamped."""
 
     def reference(acc: np.ndarray) -> np.ndarray:
         return np.sign(acc) * ((np.abs(acc) + count // 2) // count)
@@ -181,17 +169,9 @@ def quotient(count: int, low: int, high: int) -> dict[str, int]:
     found = solve(StepFunction.of(reference, low, high), 0, 1 / count)
     if found is None:
         raise CompileError(f"no multiplier, shift and rounding divide by {count}")
-    return {
-        "bias": 0,
-        "left": 0,
-        "multiplier": found.multiplier,
-        "single": 1,
-        "right": found.right,
-        "rounding": ROUNDINGS.index(found.rounding),
-        "zero_point": 0,
-        "low": low,
-        "high": high,
-    }
+    scale = {"multiplier": found.multiplier, "right": found.right}
+    rounding = ROUNDINGS.index(found.rounding)
+    return IDENTITY | scale | {"rounding": rounding, "low": low, "high": high}
 
 
 def transpose_conv(call: Call) -> tuple[Movement | Convolution, ...]:
@@ -202,11 +182,10 @@ def transpose_conv(call: Call) -> tuple[Movement | Convolution, ...]:
     output o is the sum over k of what is at ``u = o + pad - k``, times tap k: a convolution with
     the kernel turned round and ``kernel - 1 - pad`` before the input. pad is below kernel.
     """
-    weights, bias = call.weights(source=2, bias=3)
+    weights, bias = call.weights(bias=3)
     window = _checked_window(call, weights)
     bias = None if bias is None else checked_bias(bias, len(weights))
-    source = call.input(2)
-    target = call.output
+    source, target = call.input(2), call.output
     fill = call.zero_point(2)
     n, *sizes, depth = source.shape
     spread = [(size - 1) * step + 1 for size, step in zip(sizes, window.stride, strict=True)]
@@ -272,10 +251,8 @@ def _spread(
 
 def resize_bilinear(call: Call) -> Bilinear:
     """Lower RESIZE_BILINEAR; golden's taps, whatever the scales are."""
-    source = call.input(0)
-    target = call.output
-    options = call.options
-    corners, centers = options["align_corners"], options["half_pixel_centers"]
+    source, target = call.input(0), call.output
+    corners, centers = call.options["align_corners"], call.options["half_pixel_centers"]
     size = call.constant(1).tolist()
     rows, columns = (
         Taps.of(*bilinear_taps(old, new, corners, centers))

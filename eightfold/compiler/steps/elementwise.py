@@ -16,6 +16,11 @@ from eightfold.isa.issued import Interval
 RUN = 1 << 15
 """Longest run of a command, below the field's limit and a multiple of every vector."""
 
+EVERY_BYTE = np.arange(256, dtype=np.uint8).view(np.int8)
+"""The int8 codes in the order of a table's entries."""
+
+CODES = EVERY_BYTE.astype(np.int64)
+
 IDENTITY = Requantize().values()
 """Requantization that only clamps to int8."""
 

@@ -4,14 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-import numpy as np
-
 from eightfold.compiler.emit.emitter import Emitter, loop_fields
 from eightfold.compiler.emit.memory import ALIGNMENT
 from eightfold.compiler.emit.nest import Nest
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.exact import CompileError
-from eightfold.compiler.steps.elementwise import RUN, operand_tables
+from eightfold.compiler.steps.elementwise import CODES, RUN, operand_tables
 from eightfold.compiler.steps.step import UnaryStep
 from eightfold.isa import Combine, Operand, Reduce, Requantize, Rounding, Row, Space, Vector
 from eightfold.isa.issued import Interval
@@ -22,8 +20,6 @@ LONGEST = (1 << 16) - 1
 
 WINDOWS, LOOPS = 2, 3
 """Loops of a window, and over results, that a command has."""
-
-_BYTES = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.int64)
 
 ROWS = {Reduce.SUM: Row.SUM, Reduce.MAXIMUM: Row.MAXIMUM, Reduce.MINIMUM: Row.MINIMUM}
 """What reduces a run as ``reduce`` does a window."""
@@ -199,7 +195,7 @@ class Reduction(UnaryStep):
             combine=Combine.ADD,
             operand_b=Operand.POSITION,
             reduce=Reduce.MINIMUM,
-            **operand_tables(emitter, [(sign * _BYTES) << 16]),
+            **operand_tables(emitter, [(sign * CODES) << 16]),
         )
 
     def _requantization(self, in_rows: bool) -> Requantize:
