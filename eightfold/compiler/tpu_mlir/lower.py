@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eightfold.common.errors import InputError
-from eightfold.compiler.lower.pointwise import EVERY_BYTE, least_sources
-from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise
+from eightfold.compiler.lower.pointwise import least_sources
+from eightfold.compiler.steps.elementwise import CODES, EVERY_BYTE, IDENTITY, Elementwise
 from eightfold.compiler.tpu_mlir.steps import TwoBytes, two_bytes
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.requantize import requantize
@@ -27,19 +27,8 @@ from eightfold.isa import Combine
 
 Fields = Mapping[str, Any]
 
-CODES = EVERY_BYTE.astype(np.int64)
-
-
-DEFAULTS = {
-    "bias": 0,
-    "left": 0,
-    "right": 0,
-    "single": 0,
-    "rounding": "half_away",
-    "zero_point": 0,
-    "low": -128,
-    "high": 127,
-}
+DEFAULTS = dict.fromkeys(("bias", "left", "right", "single", "zero_point"), 0)
+DEFAULTS |= {"rounding": "half_away", "low": -128, "high": 127}
 """The arguments of `eightfold.golden.requantize.requantize`."""
 
 

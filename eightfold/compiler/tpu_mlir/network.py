@@ -34,23 +34,12 @@ from eightfold.target.config import AcceleratorConfig
 TEMPORARIES = 1 << 24
 """Numbers of temporaries start here, and again this much higher for each form."""
 
-Codes = Sequence[Code]
-"""The types of a form's operands, and of its result."""
-
 
 class TpuMlirNetwork:
     """A network in the order in which its forms are called; each returns its result's number.
 
-    Parameters
-    ----------
-    config
-        The accelerator.
-
-    Raises
-    ------
-    InputError
-        From every form, if golden refuses its parameters, or they do not fit the tensors: the
-        form, and why. From `compile`, if a form's smallest part does not fit the scratchpad.
+    Every form raises InputError if golden refuses its parameters, or they do not fit the tensors:
+    the form, and why. So does `compile` if a form's smallest part does not fit the scratchpad.
     """
 
     def __init__(self, config: AcceleratorConfig) -> None:
@@ -112,12 +101,8 @@ class TpuMlirNetwork:
     ) -> int:
         """Add `eightfold.golden.tpu_mlir.windows.convolution`: a MATRIX, whatever the multipliers
         are."""
-
-        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
-            given = source, weights, bias, fields
-            return windows.convolution(steps, self.config, *given, codes=codes, **window)
-
-        return self._add("Convolution", (x,), build, code)
+        given = weights, bias, fields
+        return self._add("Convolution", (x,), code, windows.convolution, *given, **window)
 
     def inner_product(
         self,
@@ -129,11 +114,8 @@ class TpuMlirNetwork:
         code: Code | None = None,
     ) -> int:
         """Add `eightfold.golden.tpu_mlir.windows.inner_product`: a MATRIX."""
-
-        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
-            return windows.inner_product(steps, source, weights, bias, fields, codes)
-
-        return self._add("InnerProduct", (x,), build, code)
+        given = weights, bias, fields
+        return self._add("InnerProduct", (x,), code, windows.inner_product, *given)
 
     def avg_pool(self, x: int, *, code: Code | None = None, **options: Any) -> int:
         """Add `eightfold.golden.tpu_mlir.windows.avg_pool`.
@@ -142,11 +124,7 @@ class TpuMlirNetwork:
         Else two, for the high and the low byte of each sum, and a function of two bytes; where the
         sums do not fit two bytes several of these, added up.
         """
-
-        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
-            return windows.avg_pool(steps, source, codes=codes, **options)
-
-        return self._add("AvgPool", (x,), build, code)
+        return self._add("AvgPool", (x,), code, windows.avg_pool, **options)
 
     def add_symmetric(
         self,
@@ -160,11 +138,11 @@ class TpuMlirNetwork:
     ) -> int:
         """Add `eightfold.golden.tpu_mlir.elementwise.add_symmetric`: a VECTOR with two tables."""
 
-        def build(steps: StepList, codes: Codes, *operands: Operand) -> Shape:
-            sum_ = lower.add_symmetric(multipliers, rshift, rounding, codes)
+        def build(steps: StepList, *operands: Operand) -> Shape:
+            sum_ = lower.add_symmetric(multipliers, rshift, rounding, steps.codes)
             return steps.pointwise(sum_, operands, _common(*operands))[1]
 
-        return self._add("Add", (a, b), build, code)
+        return self._add("Add", (a, b), code, build)
 
     def add_asymmetric(
         self,
@@ -184,20 +162,21 @@ class TpuMlirNetwork:
         the best ones are off by one.
         """
 
-        def build(steps: StepList, codes: Codes, *operands: Operand) -> Shape:
+        def build(steps: StepList, a: Operand, b: Operand) -> Shape:
             quantizations = a_quantization, b_quantization, output_quantization
-            function = lower.add_asymmetric(*quantizations, rounding, codes)
-            return steps.two_bytes(function, operands[0], operands[1], _common(*operands))[1]
+            function = lower.add_asymmetric(*quantizations, rounding, steps.codes)
+            return steps.two_bytes(function, a, b, _common(a, b))[1]
 
-        return self._add("Add", (a, b), build, code)
+        return self._add("Add", (a, b), code, build)
 
     def leaky_relu(self, x: int, *, code: Code | None = None, **options: Any) -> int:
         """Add `eightfold.golden.tpu_mlir.elementwise.leaky_relu`: a VECTOR with a table."""
 
-        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
-            return steps.pointwise(lower.leaky_relu(codes, **options), (source,), source[1])[1]
+        def build(steps: StepList, source: Operand) -> Shape:
+            table = lower.leaky_relu(steps.codes, **options)
+            return steps.pointwise(table, (source,), source[1])[1]
 
-        return self._add("LeakyReLU", (x,), build, code)
+        return self._add("LeakyReLU", (x,), code, build)
 
     def prelu(
         self, x: int, alpha: NDArray[np.int8], *, code: Code | None = None, **options: Any
@@ -208,11 +187,7 @@ class TpuMlirNetwork:
         shifted to each code from Z_x on, or with more than 256 different slopes: a product and a
         sum for up to 255 slopes.
         """
-
-        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
-            return _prelu(steps, codes, source, alpha, **options)
-
-        return self._add("PReLU", (x,), build, code)
+        return self._add("PReLU", (x,), code, _prelu, alpha, **options)
 
     def pad(
         self,
@@ -230,21 +205,17 @@ class TpuMlirNetwork:
         MOVE: a fill and copies; before it a VECTOR with a table if Z_x is not Z_y.
         """
 
-        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
-            inside, fill = lower.pad(value, input_zero_point, output_quantization, codes)
+        def build(steps: StepList, source: Operand) -> Shape:
+            inside, fill = lower.pad(value, input_zero_point, output_quantization, steps.codes)
             if not np.array_equal(inside, lower.EVERY_BYTE):
                 source = steps.pointwise(lower.table(inside), (source,), source[1])
             return _pad(steps, source, np.asarray(paddings, dtype=np.int64), fill)
 
-        return self._add("Pad", (x,), build, code)
+        return self._add("Pad", (x,), code, build)
 
     def max_pool(self, x: int, *, kernel: Pair, **window: Any) -> int:
         """Add `eightfold.golden.tpu_mlir.windows.max_pool`: VECTOR."""
-
-        def build(steps: StepList, codes: Codes, source: Operand) -> Shape:
-            return windows.max_pool(steps, source, kernel=kernel, **window)
-
-        return self._add("MaxPool", (x,), build, None)
+        return self._add("MaxPool", (x,), None, windows.max_pool, kernel=kernel, **window)
 
     def arrange(self, *tensors: int, order: NDArray[np.int64]) -> int:
         """Add codes in another order, which may join tensors of one type: MOVE.
@@ -253,9 +224,9 @@ class TpuMlirNetwork:
         one after the other.
         """
 
-        def build(steps: StepList, codes: Codes, *operands: Operand) -> Shape:
-            if len(set(codes)) > 1:
-                raise InputError(f"{', '.join(codes[:-1])} do not join; use one type")
+        def build(steps: StepList, *operands: Operand) -> Shape:
+            if len(set(steps.codes)) > 1:
+                raise InputError(f"{', '.join(steps.codes[:-1])} do not join; use one type")
             target, start, found = steps.temporary(order.size), 0, list[Copy]()
             for tensor, shape in operands:
                 inside = (order >= start) & (order < start + prod(shape))
@@ -264,7 +235,7 @@ class TpuMlirNetwork:
             steps.steps.append(Movement(target=target, copies=tuple(found)))
             return order.shape
 
-        return self._add("Arrange", tensors, build, None)
+        return self._add("Arrange", tensors, None, build)
 
     def _tensor(self, shape: Shape, code: Code) -> int:
         self._shapes.append(shape)
@@ -272,18 +243,25 @@ class TpuMlirNetwork:
         return len(self._shapes) - 1
 
     def _add(
-        self, name: str, tensors: Sequence[int], build: Callable[..., Shape], code: Code | None
+        self,
+        name: str,
+        tensors: Sequence[int],
+        code: Code | None,
+        build: Callable[..., Shape],
+        *given: Any,
+        **options: Any,
     ) -> int:
-        """Add a form: ``build`` adds its steps for the types and operands, and returns the result's
-        shape."""
+        """Add a form: ``build`` adds its steps for operands and what is given, and returns the
+        result's shape."""
         number = len(self._operators)
-        steps = StepList(TEMPORARIES * (number + 1))
         try:
             if unknown := [t for t in tensors if t not in range(len(self._shapes))]:
                 raise InputError(f"there is no tensor {unknown[0]}; use what a form returned")
             code = code or self._codes[tensors[0]]
-            codes = (*(self._codes[tensor] for tensor in tensors), code)
-            shape = build(steps, codes, *((tensor, self._shapes[tensor]) for tensor in tensors))
+            codes: list[Code] = [*(self._codes[tensor] for tensor in tensors), code]
+            steps = StepList(self.config, TEMPORARIES * (number + 1), codes)
+            operands = ((tensor, self._shapes[tensor]) for tensor in tensors)
+            shape = build(steps, *operands, *given, **options)
         except (SpecError, CompileError, ValueError, InputError) as error:
             raise InputError(f"form {number} {name}: {error}") from None
         result = self._tensor(shape, code)
@@ -297,13 +275,11 @@ def _common(a: Operand, b: Operand) -> Shape:
     return broadcast(*(np.broadcast_to(False, shape) for _, shape in (a, b)))[0].shape
 
 
-def _prelu(
-    steps: StepList, codes: Codes, source: Operand, alpha: NDArray[np.int8], **options: Any
-) -> Shape:
+def _prelu(steps: StepList, source: Operand, alpha: NDArray[np.int8], **options: Any) -> Shape:
     shape = source[1]
     if len(shape) < 2:
         raise InputError(f"the input has the shape {shape}; it needs two axes or more")
-    slopes = lower.prelu(alpha, channels=shape[-1], codes=codes, **options)
+    slopes = lower.prelu(alpha, channels=shape[-1], codes=steps.codes, **options)
     if isinstance(slopes, Elementwise):
         return steps.pointwise(slopes, (source,), shape)[1]
     result = source

@@ -101,10 +101,7 @@ class Program:
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[int, NDArray[Any]]:
         """Return the codes of every value by golden, from real inputs by name.
 
-        Raises
-        ------
-        InputError
-            If an input is missing, unknown, not finite or has another shape.
+        Raises InputError if an input is missing, unknown, not finite or has another shape.
         """
         values = self.codes(inputs)
         for number, form in enumerate(self.forms, self.inputs):
@@ -153,13 +150,7 @@ class Program:
 
     @classmethod
     def load(cls, path: Path) -> "Program":
-        """Return the network of a file.
-
-        Raises
-        ------
-        InputError
-            If it cannot be read, or is none.
-        """
+        """Return the network of a file; raises InputError if it cannot be read, or is none."""
         arrays = read_arrays(path)
         try:
             table = json.loads(arrays["program"].tobytes())

@@ -20,7 +20,9 @@ from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise, Pointwis
 from eightfold.compiler.steps.step import Step, Temporary
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS
+from eightfold.golden.tpu_mlir.numbers import Code
 from eightfold.isa import Combine
+from eightfold.target.config import AcceleratorConfig
 
 Integers = NDArray[np.int64]
 
@@ -52,15 +54,10 @@ def two_bytes(
 ) -> TwoBytes:
     """Return what computes ``values[a, b]``, exactly.
 
-    Parameters
-    ----------
-    values
-        In [-128, 127], shape (256, 256), by the bytes read as unsigned.
-    summands
-        Shape (256,) each: ``values`` is about their sum, rounded and clamped. Only the number of
-        corrections depends on it. Infinities count as what saturates.
-    rounding
-        A name of `eightfold.golden.rounding.ROUNDINGS`.
+    ``values``: in [-128, 127], shape (256, 256), by the bytes read as unsigned. ``summands``, shape
+    (256,) each: ``values`` is about their sum, rounded and clamped. Only the number of corrections
+    depends on it. Infinities count as what saturates. ``rounding``: a name of
+    `eightfold.golden.rounding.ROUNDINGS`.
     """
     a, b = _bounded(*summands)
     largest = max(np.abs(a).max(), np.abs(b).max(), 256)
@@ -176,9 +173,14 @@ Operand = tuple[int, Shape]
 
 @dataclass
 class StepList:
-    """Steps in order; temporaries have numbers from ``first`` on."""
+    """Steps of a form in order, for an accelerator; temporaries have numbers from ``first`` on.
 
+    ``codes``: the types of the form's operands, and of its result.
+    """
+
+    config: AcceleratorConfig
     first: int
+    codes: Sequence[Code]
     steps: list[Step] = field(default_factory=list)
     temporaries: dict[int, Temporary] = field(default_factory=dict)
 
@@ -194,14 +196,12 @@ class StepList:
         """Add an element-wise operation; return its result."""
         target = self.temporary(prod(shape))
         used = operands[: operation.operands]
-        step = Pointwise(
-            operation=operation,
-            sources=tuple(tensor for tensor, _ in used),
-            shapes=tuple(each for _, each in used),
-            target=target,
-            shape=shape,
+        sources, shapes = zip(*used, strict=True)
+        self.steps.append(
+            Pointwise(
+                operation=operation, sources=sources, shapes=shapes, target=target, shape=shape
+            )
         )
-        self.steps.append(step)
         return target, shape
 
     def two_bytes(self, function: TwoBytes, a: Operand, b: Operand, shape: Shape) -> Operand:

@@ -25,9 +25,9 @@ from eightfold.compiler.exact import (
 )
 from eightfold.compiler.steps.channelwise import DepthwiseConvolution, MaximumPool
 from eightfold.compiler.steps.convolution import Convolution, widened
-from eightfold.compiler.steps.elementwise import IDENTITY, Elementwise
+from eightfold.compiler.steps.elementwise import CODES, IDENTITY, Elementwise
 from eightfold.compiler.steps.windowed import Axis
-from eightfold.compiler.tpu_mlir.lower import CODES, per_channel
+from eightfold.compiler.tpu_mlir.lower import per_channel
 from eightfold.compiler.tpu_mlir.steps import Operand, Shape, StepList, TwoBytes, two_bytes
 from eightfold.golden.fixed_point import wrap32
 from eightfold.golden.requantize import requantize
@@ -36,7 +36,6 @@ from eightfold.golden.tpu_mlir.numbers import OFFSETS, Code, to_int8
 from eightfold.golden.tpu_mlir.windows import NO_PADS, Pads, Pair, pooled
 from eightfold.golden.windows import Window
 from eightfold.isa import Combine
-from eightfold.target.config import AcceleratorConfig
 
 RIGHT_MAX = 54
 """Largest right shift tried: results of 9 bits, shifted by it, fit int64."""
@@ -52,24 +51,18 @@ class AffineSteps:
     weight: int
     parameters: dict[str, int]
 
+    def of_sums(self, sums: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return the results."""
+        return requantize(self.weight * sums, **self.parameters)
+
 
 def fit(function: StepFunction, slope: float, rounding: str) -> AffineSteps | None:
-    """Find what equals a step function of sums at each of them, or None.
+    """Find what equals a step function of sums, from [first, last] to [-128, 127], or None.
 
-    Parameters
-    ----------
-    function
-        From [first, last] to [-128, 127].
-    slope
-        About its slope, above 0.
-    rounding
-        What its ties are rounded like: a name of `eightfold.golden.rounding.ROUNDINGS`.
-
-    Returns
-    -------
-    AffineSteps or None
-        The result is checked against `eightfold.golden.requantize` on both sides of every step;
-        both functions are non-decreasing, so that is a proof for all sums.
+    ``slope`` is about the function's, above 0; ``rounding``, a name of
+    `eightfold.golden.rounding.ROUNDINGS`, is what its ties are rounded like. The result is checked
+    against `eightfold.golden.requantize` on both sides of every step; both functions are
+    non-decreasing, so that is a proof for all sums.
     """
     for weight, modes, zero_points in _attempts(rounding):
         for mode, nudge in product(modes, (0, 1, -1)):
@@ -80,14 +73,11 @@ def fit(function: StepFunction, slope: float, rounding: str) -> AffineSteps | No
             lowest, highest = _biases(function, weight, (multiplier, right, mode), zero_points)
             (possible,) = np.nonzero(lowest <= highest)
             for place in possible[:1]:
-                shift = {
-                    "multiplier": multiplier,
-                    "right": right,
-                    "rounding": ROUNDINGS.index(mode),
-                }
+                shift = {"multiplier": multiplier, "right": right}
                 ends = {"zero_point": int(zero_points[place]), "bias": int(lowest[place])}
-                found = AffineSteps(weight=weight, parameters=IDENTITY | shift | ends)
-                if _equal(function, found):
+                parameters = IDENTITY | shift | {"rounding": ROUNDINGS.index(mode)} | ends
+                found = AffineSteps(weight=weight, parameters=parameters)
+                if function.equals(found.of_sums):
                     return found
     return None
 
@@ -123,17 +113,6 @@ def _biases(
     lowest = np.max(least - weight * steps, axis=1, where=at, initial=low)
     highest = np.min(least - 1 - weight * (steps - 1), axis=1, where=before, initial=high)
     return lowest, highest
-
-
-def _equal(function: StepFunction, found: AffineSteps) -> bool:
-    """Check both sides of every step."""
-    steps = np.array(function.steps, dtype=np.int64)
-    values = np.arange(function.low + 1, function.high + 1)
-    at = steps <= function.last
-    before = steps > function.first
-    reached = requantize(found.weight * steps[at], **found.parameters)
-    below = requantize(found.weight * (steps[before] - 1), **found.parameters)
-    return bool(np.all(reached >= values[at]) and np.all(below < values[before]))
 
 
 BYTE_SUMS = 254 * 256
@@ -208,7 +187,6 @@ def pool(
 
 def convolution(
     steps: StepList,
-    config: AcceleratorConfig,
     source: Operand,
     weights: NDArray[np.int8],
     bias: ArrayLike | None,
@@ -218,7 +196,6 @@ def convolution(
     stride: Pair = (1, 1),
     dilation: Pair = (1, 1),
     pads: Pads = NO_PADS,
-    codes: Sequence[Code],
 ) -> Shape:
     """Add a Convolution of NHWC with a filter OIHW; return the result's shape."""
     _check_int8("the filter", weights)
@@ -226,18 +203,19 @@ def convolution(
         raise InputError(f"the filter has the shape {weights.shape}; it needs rank 4, OIHW")
     outputs, depth, height, width = weights.shape
     window = Window((height, width), stride, dilation)
-    geometry = _geometry(source, window, pads, input_zero_point - OFFSETS[codes[0]], outputs)
+    fill = input_zero_point - OFFSETS[steps.codes[0]]
+    geometry = _geometry(source, window, pads, fill, outputs)
     inputs = geometry["source_shape"][3]
     if inputs % depth or outputs % (inputs // depth):
         raise InputError(f"a filter of the shape {weights.shape} does not fit {inputs} channels")
     target = steps.temporary(prod(geometry["target_shape"]))
-    common = geometry | {"target": target, "parameters": _parameters(fields, weights, bias, codes)}
+    common = geometry | {"target": target, "parameters": _parameters(steps, fields, weights, bias)}
     if depth == 1 < inputs == outputs:
         taps = np.asarray(weights[:, 0].transpose(1, 2, 0), order="C")
         steps.steps.append(DepthwiseConvolution(**common, weights=taps))
     else:
         taps = np.asarray(weights.transpose(0, 2, 3, 1), order="C")
-        steps.steps.append(widened(Convolution(**common, weights=taps), config))
+        steps.steps.append(widened(Convolution(**common, weights=taps), steps.config))
     return geometry["target_shape"]
 
 
@@ -247,7 +225,6 @@ def inner_product(
     weights: NDArray[np.int8],
     bias: ArrayLike | None,
     fields: Mapping[str, Any],
-    codes: Sequence[Code],
 ) -> Shape:
     """Add an InnerProduct of (n, k) with weights (oc, k); return the result's shape."""
     tensor, shape = source
@@ -264,7 +241,7 @@ def inner_product(
         rows=Axis(size=1, outputs=1),
         columns=Axis(size=rows, outputs=rows),
         weights=weights.reshape(outputs, 1, 1, size),
-        parameters=_parameters(fields, weights, bias, codes),
+        parameters=_parameters(steps, fields, weights, bias),
         fill=0,
     )
     steps.steps.append(product)
@@ -282,14 +259,13 @@ def avg_pool(
     pads: Pads = NO_PADS,
     input_zero_point: int = 0,
     rounding: str = "half_away",
-    codes: Sequence[Code],
 ) -> Shape:
     """Add an AvgPool of NHWC; return the result's shape."""
     depth = source[1][-1]
-    fill = input_zero_point - OFFSETS[codes[0]]
+    fill = input_zero_point - OFFSETS[steps.codes[0]]
     geometry = _geometry(source, Window(kernel, stride), pads, fill, depth)
     shape = geometry["target_shape"]
-    found = pool(kernel, float(scale), float(offset), rounding, codes)
+    found = pool(kernel, float(scale), float(offset), rounding, steps.codes)
 
     def sums(parameters: Mapping[str, int]) -> Operand:
         target = steps.temporary(prod(shape))
@@ -330,20 +306,20 @@ def _check_int8(name: str, weights: NDArray[np.int8]) -> None:
 
 
 def _parameters(
+    steps: StepList,
     fields: Mapping[str, Any],
     weights: NDArray[np.int8],
     bias: ArrayLike | None,
-    codes: Sequence[Code],
 ) -> dict[str, NDArray[np.int64]]:
     """Return the requantization of each output channel.
 
     Bytes that hold uint8 are 128 less: what the sum lacks is added with the bias.
     """
-    zero_point = fields.get("zero_point", 0) - OFFSETS[codes[-1]]
+    zero_point = fields.get("zero_point", 0) - OFFSETS[steps.codes[-1]]
     given = {**fields, "zero_point": zero_point} | ({} if bias is None else {"bias": bias})
     found = per_channel(given, len(weights))
     sums = weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
-    return found | {"bias": wrap32(found["bias"] + OFFSETS[codes[0]] * sums)}
+    return found | {"bias": wrap32(found["bias"] + OFFSETS[steps.codes[0]] * sums)}
 
 
 def _geometry(
