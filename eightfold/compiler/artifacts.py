@@ -22,13 +22,7 @@ STATE_FILE = "state.bin"
 
 
 def write_driver(folder: Path) -> list[Path]:
-    """Write the driver in C, and return the paths.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be written.
-    """
+    """Write the driver in C, and return the paths; raises InputError if that cannot be."""
     contents = {folder / name: text for name, text in driver_files(CONVERSIONS).items()}
     write_files(contents)
     return list(contents)
@@ -78,21 +72,9 @@ def write_compiled(
     state.bin, what the arena has of variables before the first run, if there are any.
 
     The files are written all or none: commands of one network beside the weights of another would
-    compute something.
-
-    Parameters
-    ----------
-    graph
-        What was compiled.
-    streams
-        By the folder of each.
-    c_array
-        Write layout.h and layout.c too, constants of the driver in C of this name.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be written.
+    compute something. ``streams`` are by their folders; with ``c_array`` layout.h and layout.c are
+    written too, constants of the driver in C of this name. Raises InputError if a file cannot be
+    written.
     """
     contents: dict[Path, Content] = {}
     for folder, compiled in streams.items():

@@ -107,13 +107,8 @@ def compile_operators(
 
     ``strategy`` chooses cascades; without one every step is done for itself. ``memory`` is the one
     for which they are chosen, and the parts of convolutions: of the plans for several memories the
-    one that takes fewest cycles with it.
-
-    Raises
-    ------
-    OperatorError
-        If an operator's smallest part does not fit the scratchpad, or if a command that it takes
-        has a field without room for its number.
+    one that takes fewest cycles with it. Raises OperatorError if an operator's smallest part does
+    not fit the scratchpad, or if a command that it takes has a field without room for its number.
     """
     program = StepProgram(graph, operators, lowered)
     kept = {program.storage(tensor) for tensor in wanted if program.computed(tensor)}

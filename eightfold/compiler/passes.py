@@ -73,26 +73,16 @@ def compile_network(
 ) -> CompiledNetwork:
     """Compile a network.
 
-    Parameters
-    ----------
-    reference
-        ``litert`` or ``tflm``: whose kernels to equal where they differ.
-    fallback
-        Leave operators that the accelerator does not compute to golden.
-    keep
-        Keep every tensor in the arena, not only the network's outputs.
-    cascades
-        Chooses chains of operators that run strip by strip; None: every operator runs for itself.
-    memory
-        For which cascades, and the parts of convolutions, are chosen.
+    ``reference``, ``litert`` or ``tflm``: whose kernels to equal where they differ. ``fallback``
+    leaves operators that the accelerator does not compute to golden; ``keep`` keeps every tensor in
+    the arena, not only the network's outputs. ``cascades`` chooses chains of operators that run
+    strip by strip; None: every operator runs for itself. These, and the parts of convolutions, are
+    chosen for ``memory``.
 
-    Raises
-    ------
-    InputError
-        If operators but those of `eightfold.operators.host_operators` cannot be computed and
-        ``fallback`` is not set, or not even in golden: all of them, each with the reason. Or if
-        the graph contradicts itself, see `eightfold.operators.folding.with_folded_operands`; or if
-        a region is larger than the configuration reaches.
+    Raises InputError if operators but those of `eightfold.operators.host_operators` cannot be
+    computed and ``fallback`` is not set, or not even in golden: all of them, each with the reason.
+    Or if the graph contradicts itself, see `eightfold.operators.folding.with_folded_operands`; or
+    if a region is larger than the configuration reaches.
     """
     known = with_folded_operands(graph, reference)
     lowered: dict[int, Lowered] = {}
@@ -184,25 +174,11 @@ def prepare(
     no_rewrite: Collection[str] = (),
     cascade: bool = True,
 ) -> Prepared:
-    """Rewrite a graph, and compile it.
+    """Rewrite a graph, and compile it; as `compile_network`, which also says what is raised.
 
-    Parameters
-    ----------
-    graph
-        From `eightfold.operators.load_int8`, which says of other element types how to convert them.
-    reference, fallback, keep
-        As of `compile_network`.
-    memory
-        For which cascades, and the parts of convolutions, are chosen.
-    no_rewrite
-        Names of `eightfold.compiler.rewrite.RULES` that are not applied, or ``all``.
-    cascade
-        Whether chains of operators may run strip by strip.
-
-    Raises
-    ------
-    InputError
-        As `compile_network`.
+    ``graph`` is from `eightfold.operators.load_int8`, which says of other element types how to
+    convert them. ``no_rewrite``: names of `eightfold.compiler.rewrite.RULES` that are not applied,
+    or ``all``; ``cascade``: whether chains of operators may run strip by strip.
     """
     with_folded_operands(graph, reference)  # before rules go by the shapes that the file declares
     with _rare_collections():

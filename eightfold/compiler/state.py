@@ -21,14 +21,9 @@ from eightfold.target.config import AcceleratorConfig
 class Placed:
     """A program with the copies at its end, and where what is asked for lies.
 
-    Attributes
-    ----------
-    places
-        The storage of each tensor that is asked for.
-    homes
-        By storage of a new value the storage of the old one, which has the same place.
-    region
-        The storages of old values, in the order in which they lie in the arena.
+    ``places``: the storage of each tensor that is asked for; ``homes``: by storage of a new value
+    that of the old one, which has the same place; ``region``: the storages of old values, in the
+    order in which they lie in the arena.
     """
 
     program: StepProgram
@@ -60,14 +55,7 @@ def local(program: StepProgram, variables: Sequence[Variable]) -> list[Variable]
 def placed(program: StepProgram, variables: Sequence[Variable], wanted: Collection[int]) -> Placed:
     """Return a program that leaves ``wanted`` tensors in the arena, new values over the old ones.
 
-    Parameters
-    ----------
-    program
-        Steps, and cascades.
-    variables
-        Of `local`.
-    wanted
-        Tensors that must be in the arena at the end.
+    ``program``: steps, and cascades; ``variables``: those of `local`.
     """
     extension = _Extension(program)
     after = {variable.before: variable.after for variable in variables}

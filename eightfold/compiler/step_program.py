@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import copy
-from math import prod
 
 from eightfold.compiler.cascade.row_wise import Image
 from eightfold.compiler.cascade.step import Cascade
@@ -16,21 +15,9 @@ from eightfold.target.config import AcceleratorConfig
 class StepProgram:
     """Steps in order; each writes one tensor, the graph's or a temporary, and no other does.
 
-    Tensors that share their bytes are one storage, named by the first of them.
-
-    Parameters
-    ----------
-    graph, operators
-        Consecutive operators of a graph.
-    lowered
-        What they become, by index.
-
-    Attributes
-    ----------
-    steps
-        Of all operators.
-    owners
-        The operator's index of each step.
+    Tensors that share their bytes are one storage, named by the first of them. ``lowered``: what
+    the graph's consecutive ``operators`` become, by index; ``owners``: the operator's index of each
+    step.
     """
 
     def __init__(
@@ -88,7 +75,7 @@ class StepProgram:
         kind = self._graph.tensors[tensor]
         if len(kind.shape) != 4:
             return None
-        return Image(kind.shape[0], kind.shape[1], prod(kind.shape[2:]) * kind.dtype.itemsize)
+        return Image.of(kind.shape, kind.dtype.itemsize)
 
     def storage(self, tensor: int) -> int:
         """Return the storage of a tensor."""
@@ -102,8 +89,7 @@ class StepProgram:
         """Return a storage's bytes."""
         if storage in self._temporaries:
             return self._temporaries[storage].size
-        tensor = self._graph.tensors[storage]
-        return prod(tensor.shape) * tensor.dtype.itemsize
+        return self._graph.tensors[storage].nbytes
 
     def content(self, storage: int) -> bytes | None:
         """Return the bytes of a constant; None if the storage is no constant."""
@@ -114,9 +100,8 @@ class StepProgram:
 
     def constant(self, storage: int) -> bool:
         """Return whether the model region has the storage's bytes."""
-        if storage in self._temporaries:
-            return self._temporaries[storage].content is not None
-        return self._graph.tensors[storage].data is not None
+        held = self._temporaries.get(storage)
+        return (held.content if held else self._graph.tensors[storage].data) is not None
 
     def room(self, number: int, outside: Collection[int], config: AcceleratorConfig) -> int | None:
         """Return the bytes that a step needs beside its tensors, if some storages are outside.

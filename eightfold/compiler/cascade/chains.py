@@ -18,21 +18,11 @@ class Proposal:
 
 
 class Chains:
-    """What of a program can be done row by row.
+    """What of a program without cascades can be done row by row.
 
-    Parameters
-    ----------
-    program
-        Without cascades.
-    kept
-        Storages that can be read from the arena afterwards.
-
-    Attributes
-    ----------
-    parts
-        Of each step, how it works by rows; None if it does not.
-    schedules
-        What searches have found out about strips; the same whatever the memory.
+    ``kept``: storages that can be read from the arena afterwards; ``parts``: of each step, how it
+    works by rows, None if it does not; ``schedules``: what searches have found out about strips,
+    the same whatever the memory.
     """
 
     def __init__(self, program: StepProgram, kept: Collection[int]) -> None:

@@ -67,7 +67,7 @@ def chosen(
         height=cascade.choice.height,
         loaded=tuple(chain.loaded),
         stored=tuple(tensor for tensor in cascade.targets if tensor in outside),
-        resident=tuple(tensor for tensor in cascade.external if tensor not in outside),
+        resident=tuple(tensor for tensor in cascade.uses if tensor not in outside),
         kept=tuple(tensor for tensor in computed if tensor not in cascade.choice.recomputed),
         recomputed=tuple(tensor for tensor in computed if tensor in cascade.choice.recomputed),
         room=schedule.buffers[1],

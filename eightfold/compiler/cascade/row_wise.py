@@ -30,6 +30,11 @@ class Image:
     rows: int
     size: int
 
+    @classmethod
+    def of(cls, shape: tuple[int, ...], item: int = 1) -> "Image":
+        """Return those of a shape (N, H, W, C) of elements of ``item`` bytes."""
+        return cls(shape[0], shape[1], prod(shape[2:]) * item)
+
 
 @dataclass(frozen=True)
 class Held:
@@ -56,11 +61,8 @@ class RowWise(ABC):
     target: int
     images: Mapping[int, Image]
     whole: tuple[int, ...]
-
-    @property
-    @abstractmethod
-    def engine(self) -> Engine:
-        """What executes its commands."""
+    engine: Engine
+    """What executes its commands."""
 
     @cached_property
     def sources(self) -> tuple[int, ...]:
@@ -96,21 +98,13 @@ class WindowedRows(RowWise):
     source: int
 
     @property
-    def engine(self) -> Engine:
-        """The vector engine for the largest of a window, else the matrix engine."""
-        return Engine.VECTOR if isinstance(self.step, MaximumPool) else Engine.MATRIX
-
-    @property
     def likeness(self) -> Hashable:
-        """The window's axes."""
         return self.step.rows, self.step.columns
 
     def needed(self, source: int, rows: range) -> range:
-        """Return the rows under the windows."""
         return self.step.rows.inputs(rows)
 
     def emit(self, emitter: Emitter, held: Mapping[int, Held], image: int, rows: range) -> None:
-        """Emit the windows of some rows."""
         (_, _, *inside), (_, _, *results) = self.step.source_shape, self.step.target_shape
         tiles = [
             Tile.packed(held[storage].address, held[storage].rows, *map(range, pixels))
@@ -128,21 +122,14 @@ class PointwiseRows(RowWise):
     operands: tuple[int, ...]
 
     @property
-    def engine(self) -> Engine:
-        """The vector engine."""
-        return Engine.VECTOR
-
-    @property
     def likeness(self) -> Hashable:
         """The number of tables, and what has which shape."""
         return len(self.step.operation.tables), self.step.shapes, self.step.shape
 
     def needed(self, source: int, rows: range) -> range:
-        """Return the same rows."""
         return rows
 
     def emit(self, emitter: Emitter, held: Mapping[int, Held], image: int, rows: range) -> None:
-        """Emit the elements of some rows."""
         nest = broadcast_nest(self.step.shapes, self.step.shape).some(0, 0, 1).some(1, 0, len(rows))
         addresses = (
             held[storage].at(rows.start, self.images[storage].size)
@@ -161,11 +148,6 @@ class MovementRows(RowWise):
     storage: Mapping[int, int]
 
     @property
-    def engine(self) -> Engine:
-        """The mover."""
-        return Engine.MOVER
-
-    @property
     def likeness(self) -> Hashable:
         """The bytes that are copied, of which operand."""
         order = {tensor: number for number, tensor in enumerate(self.images)}
@@ -180,7 +162,6 @@ class MovementRows(RowWise):
         return {}
 
     def needed(self, source: int, rows: range) -> range:
-        """Return the rows that the copies read."""
         if (source, rows) not in self._needed:
             self._needed[source, rows] = self._find_needed(source, rows)
         return self._needed[source, rows]
@@ -198,7 +179,6 @@ class MovementRows(RowWise):
         return range(min(span.start for span in spans) // size, -(-stop // size))
 
     def emit(self, emitter: Emitter, held: Mapping[int, Held], image: int, rows: range) -> None:
-        """Emit the copies of some rows."""
         places = {
             storage: (held[storage].space, held[storage].at(0, image_.size))
             for storage, image_ in self.images.items()
@@ -234,23 +214,13 @@ def row_wise(
 
 
 def _windowed(step: Windowed, storage: Callable[[int], int]) -> RowWise | None:
-    longest = (
-        *step.source_shape[1:3],
-        *step.target_shape[1:3],
-        step.rows.kernel,
-        step.columns.kernel,
-    )
-    if max(longest) > LONGEST or step.target_shape[1] < 2:
+    sizes = (*step.source_shape[1:3], *step.target_shape[1:3])
+    if max(*sizes, step.rows.kernel, step.columns.kernel) > LONGEST or step.target_shape[1] < 2:
         return None
     source, target = storage(step.source), storage(step.target)
-    images = {
-        tensor: Image(count, rows, prod(pixels))
-        for tensor, (count, rows, *pixels) in (
-            (source, step.source_shape),
-            (target, step.target_shape),
-        )
-    }
-    return WindowedRows(step, target, images, (), source)
+    images = {source: Image.of(step.source_shape), target: Image.of(step.target_shape)}
+    engine = Engine.VECTOR if isinstance(step, MaximumPool) else Engine.MATRIX
+    return WindowedRows(step, target, images, (), engine, source)
 
 
 def _pointwise(step: Pointwise, storage: Callable[[int], int]) -> RowWise | None:
@@ -261,7 +231,7 @@ def _pointwise(step: Pointwise, storage: Callable[[int], int]) -> RowWise | None
     for tensor, shape in zip(step.sources, step.shapes, strict=True):
         padded = (1,) * (4 - len(shape)) + shape
         if padded[:2] == step.shape[:2]:
-            images[storage(tensor)] = Image(padded[0], padded[1], prod(padded[2:]))
+            images[storage(tensor)] = Image.of(padded)
         elif padded[:2] == (1, 1):
             whole.append(storage(tensor))
         else:
@@ -269,9 +239,9 @@ def _pointwise(step: Pointwise, storage: Callable[[int], int]) -> RowWise | None
     target = storage(step.target)
     if not images or set(images) & set(whole) or target in images:
         return None
-    images[target] = Image(step.shape[0], step.shape[1], prod(step.shape[2:]))
+    images[target] = Image.of(step.shape)
     operands = tuple(storage(tensor) for tensor in step.sources)
-    return PointwiseRows(step, target, images, tuple(whole), operands)
+    return PointwiseRows(step, target, images, tuple(whole), Engine.VECTOR, operands)
 
 
 def _movement(
@@ -291,7 +261,7 @@ def _movement(
         or not all(_nested(copy) for copy in step.copies)
     ):
         return None
-    return MovementRows(step, target, known, (), storages)
+    return MovementRows(step, target, known, (), Engine.MOVER, storages)
 
 
 def _nested(copy: Copy) -> bool:

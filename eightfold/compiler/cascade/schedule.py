@@ -94,17 +94,10 @@ class Chain:
 class Choice:
     """How a chain is cut into strips.
 
-    Parameters
-    ----------
-    height
-        Rows of the last result in a strip.
-    recomputed
-        Tensors whose halo is computed, or loaded, again instead of kept.
-    prefetch
-        Whether rows are loaded a strip ahead of their use, and what another engine computes, too.
-    spare_strips
-        Strips that the buffer of a kept halo has room for beyond what it needs: it moves as much
-        less often.
+    ``height``: rows of the last result in a strip; ``recomputed``: tensors whose halo is computed,
+    or loaded, again instead of kept; ``prefetch``: whether rows are loaded a strip ahead of their
+    use, and what another engine computes, too; ``spare_strips``: strips that the buffer of a kept
+    halo has room for beyond what it needs: it moves as much less often.
     """
 
     height: int
@@ -165,25 +158,11 @@ class Impossible(Exception):  # noqa: N818 - a signal within this room, not an e
 
 
 class Schedule:
-    """A chain in strips.
+    """A chain in strips: how many there are, and ``tracks``, the rows of each tensor.
 
-    Attributes
-    ----------
-    tracks
-        The rows of each tensor.
-    strips
-        How many there are.
-
-    Parameters
-    ----------
-    like
-        A schedule of the same chain with strips of the same height that make the same halos again:
-        its rows are the same, wherever they are.
-
-    Raises
-    ------
-    Impossible
-        If a halo is longer than what a strip goes on, for any buffer.
+    ``like`` is a schedule of the same chain with strips of the same height that make the same halos
+    again: its rows are the same, wherever they are. Raises Impossible if a halo is longer than what
+    a strip goes on, for any buffer.
     """
 
     def __init__(self, chain: Chain, choice: Choice, like: "Schedule | None" = None) -> None:

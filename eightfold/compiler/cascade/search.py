@@ -155,18 +155,9 @@ class Plan:
 
 @dataclass
 class Search:
-    """The search for one program.
+    """The search for one program, whose ``chains`` it is about.
 
-    Parameters
-    ----------
-    chains
-        Of the program.
-    config
-        For which it is compiled.
-    outside
-        Storages that are outside of the scratchpad if every step is done for itself.
-    memory
-        Behind the port.
+    ``outside``: storages that are outside of the scratchpad if every step is done for itself.
     """
 
     chains: Chains

@@ -17,18 +17,9 @@ from eightfold.target.config import AcceleratorConfig
 class Cascade(Step):
     """Consecutive steps, strip by strip; ``target`` is the last one's result.
 
-    Parameters
-    ----------
-    parts
-        The steps by rows, in order.
-    owners
-        The operator of each.
-    results
-        The tensors that are there whole afterwards; all others between the steps never are.
-    sizes
-        Bytes of operands that every row needs whole.
-    choice
-        How the chain is cut into strips.
+    ``parts`` are the steps by rows, in order, ``owners`` the operator of each; ``results`` the
+    tensors that are there whole afterwards: all others between the steps never are. ``sizes``:
+    bytes of operands that every row needs whole.
     """
 
     parts: tuple[RowWise, ...]
@@ -37,8 +28,8 @@ class Cascade(Step):
     sizes: Mapping[int, int]
     choice: Choice
 
-    @cached_property
-    def external(self) -> tuple[int, ...]:
+    @property
+    def uses(self) -> tuple[int, ...]:
         """Operands from before, then results, by storage."""
         made = {part.target for part in self.parts}
         read = [tensor for part in self.parts for tensor in (*part.sources, *part.whole)]
@@ -52,30 +43,23 @@ class Cascade(Step):
         return {}
 
     @property
-    def uses(self) -> tuple[int, ...]:
-        """Operands from before, then results."""
-        return self.external
-
-    @property
     def targets(self) -> tuple[int, ...]:
-        """The results."""
-        return tuple(tensor for tensor in self.external if tensor in self.results)
+        return tuple(tensor for tensor in self.uses if tensor in self.results)
 
     def schedule(self, outside: frozenset[int]) -> Schedule:
         """Return the strips if these tensors are not in the scratchpad."""
-        within = outside & frozenset(self.external)
+        within = outside & frozenset(self.uses)
         if within not in self._schedules:
             chain = Chain(self.parts, self.results, within, self.sizes)
             self._schedules[within] = Schedule(chain, self.choice)
         return self._schedules[within]
 
     def room_beside(self, config: AcceleratorConfig, outside: Collection[int]) -> int:
-        """Return the bytes of all buffers."""
         return self.schedule(frozenset(outside)).buffers[1]
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands, image by image and strip by strip."""
-        outside = frozenset(p for p in self.external if staging.resident(p) is None)
+        outside = frozenset(staging.outside(self.uses))
         Strips(self, self.schedule(outside), emitter, staging).emit()
 
 
@@ -113,10 +97,8 @@ class Strips:
         tensor = action.tensor
         size = chain.images[action.tensor].size
         producer = chain.producers.get(tensor)
-        if producer is not None:
-            emitter.operator = self.cascade.owners[producer]
-        else:
-            emitter.operator = self.cascade.owners[chain.consumers[tensor][0]]
+        owner = chain.consumers[tensor][0] if producer is None else producer
+        emitter.operator = self.cascade.owners[owner]
         if action.act is Act.COMPUTE:
             assert producer is not None
             step = chain.steps[producer]
@@ -125,7 +107,6 @@ class Strips:
             here = (Space.SCRATCHPAD, self._at(action.rows.start, action))
             there = here
             if action.act is Act.MOVE:
-                there = here
                 before = action._replace(start=action.before)
                 here = (Space.SCRATCHPAD, self._at(action.rows.start, before))
             else:
@@ -181,13 +162,11 @@ class Strips:
         """Return where the rows of a step's tensors are."""
         held = {tensor: self._rows(tensor, action.strip, image) for tensor in step.sources}
         held |= {tensor: self._whole(tensor) for tensor in step.whole}
-        target = step.target
-        if target in self._base:
-            address = self._at(action.rows.start, action)
-            held[target] = Held(Space.SCRATCHPAD, address, action.rows)
+        if step.target in self._base:
+            made = Held(Space.SCRATCHPAD, self._at(action.rows.start, action), action.rows)
         else:
-            held[target] = self._rows(target, action.strip, image)
-        return held
+            made = self._rows(step.target, action.strip, image)
+        return held | {step.target: made}
 
     def _rows(self, tensor: int, strip: int, image: int) -> Held:
         """Return the rows of a tensor that are there in a strip."""

@@ -44,10 +44,7 @@ class Costs:
     def work(self, step: RowWise, rows: range) -> Cost:
         """Return what a step takes for some rows; rows at the ends see padding.
 
-        Raises
-        ------
-        Impossible
-            If a command has no room for its numbers.
+        Raises Impossible if a command has no room for its numbers.
         """
         image = step.images[step.target]
         key = (step.target, len(rows), rows.start == 0, rows.stop == image.rows)
@@ -198,17 +195,8 @@ def _sharing(schedule: Schedule) -> dict[int, list[int]]:
 class Trial:
     """A chain in strips: what they need and take.
 
-    Attributes
-    ----------
-    size
-        Bytes of the room that the buffers need.
-    halo
-        Whether strips keep rows of those before.
-
-    Raises
-    ------
-    Impossible
-        From ``cycles``, if a command has no room for its numbers.
+    ``size``: bytes of the room that the buffers need; ``halo``: whether strips keep rows of those
+    before. ``cycles`` raises Impossible if a command has no room for its numbers.
     """
 
     _schedule: Schedule

@@ -35,16 +35,9 @@ def c_arrays(
 ) -> dict[str, Content]:
     """Return ``layout.h`` and ``layout.c``: a network as constants of the driver.
 
-    ``<name>`` is the ``struct eightfold_network``, ``<name>_arena`` memory for one instance.
-
-    Parameters
-    ----------
-    name
-        An identifier of C.
-    layout
-        As in ``layout.json``.
-    words, model, state
-        Contents of commands.bin, model.bin and state.bin.
+    ``<name>``, an identifier of C, is the ``struct eightfold_network``, ``<name>_arena`` memory for
+    one instance. ``layout`` is as in ``layout.json``, the others are contents of commands.bin,
+    model.bin and state.bin.
     """
     guard = f"{PREFIX}_{name.upper()}_LAYOUT_H"
     arena = max(-(-layout["arena_bytes"] // _CACHE_LINE), 1) * _CACHE_LINE

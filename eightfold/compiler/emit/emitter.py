@@ -119,14 +119,8 @@ class Emitter:
     ``memory`` is the one that steps choose their commands for. A step that is ``undecided`` between
     two plans goes by the ``second`` or by the first. ``operator`` and ``step`` are those whose
     commands are being emitted. ``buffered`` is what parts of the room have held, as far as it is
-    known, by step.
-
-    Raises
-    ------
-    eightfold.isa.shapes.FieldError
-        From every method that emits, if a command's field has no room for its value.
-    CompileError
-        Likewise, if the stream has `MAX_COMMANDS`.
+    known, by step. Every method that emits raises FieldError if a command's field has no room for
+    its value, and CompileError if the stream has `MAX_COMMANDS`.
     """
 
     config: AcceleratorConfig
@@ -322,13 +316,8 @@ class Emitter:
     ) -> None:
         if len(self.issued) >= MAX_COMMANDS and not isinstance(command, isa.End):
             raise CompileError(f"its stream would have more than {MAX_COMMANDS} commands")
-        issued = Issued(
-            instruction=command,
-            operator=self.operator,
-            step=self.step,
-            reads=reads,
-            writes=writes,
-        )
+        owner = {"operator": self.operator, "step": self.step}
+        issued = Issued(instruction=command, reads=reads, writes=writes, **owner)
         issued.command.packed(issued.fields)  # what cannot be encoded ends here
         self.issued.append(issued)
 

@@ -82,25 +82,10 @@ def plan(
 ) -> Layout:
     """Place tensors in the scratchpad; what is left out lives in the arena.
 
-    Parameters
-    ----------
-    tensors
-        Size and steps of each tensor.
-    together
-        Pairs of tensors that may share one place: the second replaces the first in the same step.
-    steps
-        How many there are.
-    room
-        Returns the bytes that a step of some number needs beside, if some tensors are outside.
-    capacity
-        Bytes of the scratchpad.
-    outside
-        Tensors that are to live in the arena in any case.
-
-    Raises
-    ------
-    Overfull
-        If a step's room alone does not fit.
+    ``together``: pairs of tensors that may share one place: the second replaces the first in the
+    same step. ``steps``: how many there are; ``room`` returns the bytes that a step of some number
+    needs beside, if some tensors are outside. ``outside``: tensors that are to live in the arena in
+    any case. Raises Overfull if a step's room alone does not fit the ``capacity``.
     """
     outside = set(outside)
     groups = _groups(tensors, [pair for pair in together if not outside & set(pair)])

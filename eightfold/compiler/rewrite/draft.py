@@ -15,17 +15,8 @@ from eightfold.model.graph import Quantization
 class Draft:
     """Operators and tensors that rules replace, of one source; see `Rewritten`.
 
-    Parameters
-    ----------
-    source
-        The graph as the model states it.
-    reference
-        Whose kernels are equalled where they differ.
-
-    Attributes
-    ----------
-    tensors
-        The source's, and those that rules have added.
+    ``source``: the graph as the model states it; ``reference``: whose kernels are equalled where
+    they differ; ``tensors``: the source's, and those that rules have added.
     """
 
     def __init__(self, source: Graph, reference: Reference = "litert") -> None:

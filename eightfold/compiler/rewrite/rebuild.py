@@ -91,24 +91,9 @@ def rebuild(
 
     What the graph has computed is taken as it is; golden computes the rest from it, the operators
     that were rewritten one by one. Channels that were computed replace golden's, so that a
-    difference in them stays to be seen.
-
-    Parameters
-    ----------
-    values
-        Inputs and computed tensors of the rewritten graph, by index.
-    wanted
-        Computed tensors of the source.
-
-    Returns
-    -------
-    dict
-        All of them, but for those that `eightfold.operators.run_graph` leaves out.
-
-    Raises
-    ------
-    InputError
-        From golden.
+    difference in them stays to be seen. ``values``: inputs and computed tensors of the rewritten
+    graph, by index; ``wanted``: computed tensors of the source, which are returned but for those
+    that `eightfold.operators.run_graph` leaves out. Raises InputError, from golden.
     """
     source = rewritten.source
     known = {tensor: values[tensor] for tensor in source.given}
@@ -140,11 +125,7 @@ def run_operators(
     """Return ``values`` and what some of the rewritten graph's operators compute, by golden.
 
     Golden runs the source's operators, and leaves out the channels that the graph does not have.
-
-    Parameters
-    ----------
-    values
-        Inputs and tensors of the rewritten graph that were computed so far, by index.
+    ``values``: inputs and tensors of the rewritten graph that were computed so far, by index.
     """
     results = {tensor for operator in operators for tensor in operator.outputs}
     asked = {source: held for source, held in rewritten.held.items() if held.tensor in results}

@@ -163,14 +163,8 @@ def rewrite(
 ) -> Rewritten:
     """Return a graph with the same outputs that takes less to compute.
 
-    Parameters
-    ----------
-    graph
-        From `eightfold.operators.load_model`.
-    reference
-        ``litert`` or ``tflm``: whose kernels to equal where they differ.
-    without
-        Names of rules that are not applied, or `ALL`.
+    ``graph``: from `eightfold.operators.load_model`; ``reference``, ``litert`` or ``tflm``: whose
+    kernels to equal where they differ; ``without``: names of rules that are not applied, or `ALL`.
     """
     draft = Draft(graph, reference)
     for rule in RULES:

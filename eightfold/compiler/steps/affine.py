@@ -42,12 +42,8 @@ def affine_pieces(rows: ArrayLike) -> list[AffinePiece]:
     Each piece has at most two loops, each with more than one iteration. Of consecutive rows the
     fewest pieces are found that a shortest path over the ends of progressions gives; where every
     n-th row progresses (as the taps of a resize by 3/2 do), n interleaved lists are cut instead if
-    that takes fewer pieces.
-
-    Parameters
-    ----------
-    rows
-        Integers (rows, columns), or (rows,) for a single column; at least one row.
+    that takes fewer pieces. ``rows``: integers (rows, columns), or (rows,) for a single column; at
+    least one row.
     """
     every = np.asarray(rows, dtype=np.int64)
     every = every[:, None] if every.ndim == 1 else every

@@ -133,19 +133,9 @@ class Box:
 def copies(picked: Positions, source: int, shape: tuple[int, ...], item: int) -> list[Copy]:
     """Return copies from a tensor that put the elements named by ``picked`` in their places.
 
-    Parameters
-    ----------
-    picked
-        For each element of the target the position in the source; negative ones are not from it.
-    source, shape
-        The tensor, and its shape.
-    item
-        Bytes of an element.
-
-    Raises
-    ------
-    CompileError
-        If neither the target's axes nor the source's tell where the elements are.
+    ``picked``: for each element of the target the position in the source; negative ones are not
+    from it. ``item``: bytes of an element. Raises CompileError if neither the target's axes nor the
+    source's tell where the elements are.
     """
     best: list[Copy] = []
     boxes = chain(_of_target(np.atleast_1d(picked)), _of_source(picked.reshape(-1), shape or (1,)))
@@ -164,15 +154,8 @@ def filled(outside: NDArray[np.bool_], code: int, unit: int) -> list[Copy]:
 
     What surrounds a box is filled slab by slab, along each axis what is beside the box; or all of
     the target at once where that takes fewer cycles, because slabs are thin, or nothing is a box.
-
-    Parameters
-    ----------
-    outside
-        For each byte of the target whether it is to be filled.
-    code
-        The byte.
-    unit
-        Bytes that the mover writes per cycle.
+    ``outside``: for each byte of the target whether it is to be filled; ``unit``: bytes that the
+    mover writes per cycle.
     """
     whole = [Copy(None, 0, 0, outside.size, (), code)]
     if outside.all() or (box := _bounds(~outside)) is None:

@@ -68,7 +68,7 @@ class Forced:
             cascade = chains.cascade(steps, self.choice(chains, steps))
             if _fits(cascade, config):
                 cascades[steps.start] = cascade
-        places = (place for cascade in cascades.values() for place in cascade.external)
+        places = (place for cascade in cascades.values() for place in cascade.uses)
         outside = frozenset(place for place in places if self.leaves(place))
         try:
             compiled = attempt(Proposal(cascades, outside))
@@ -113,7 +113,7 @@ class AtRandom(Forced):
 
 
 def _fits(cascade: Cascade, config: AcceleratorConfig) -> bool:
-    everything = frozenset(cascade.external)
+    everything = frozenset(cascade.uses)
     try:
         rooms = [cascade.room_beside(config, each) for each in (frozenset(), everything)]
     except Impossible:
