@@ -36,12 +36,9 @@ def asked(
 ) -> UnitAnswers:
     """Return the answers to cases in a row; where some are wrong, these were asked again.
 
-    Parameters
-    ----------
-    inputs, expected
-        By column, as `eightfold.conformance.units.unit.UnitCases` has them.
-    simulator, seed
-        As `eightfold.conformance.adapters.adapter.UnitAdapter.answer` takes them.
+    ``inputs``, ``expected``: by column, as `eightfold.conformance.units.unit.UnitCases` has them.
+    ``simulator``, ``seed``: as `eightfold.conformance.adapters.adapter.UnitAdapter.answer` takes
+    them.
     """
     answers = adapter.answer(inputs, simulator=simulator, seed=seed)
     wrong = np.flatnonzero(~_right(answers, expected))

@@ -25,48 +25,33 @@ UNKNOWN = MISSING + 1
 
 @dataclass(frozen=True, kw_only=True)
 class UnitAnswers:
-    """What a unit answers.
-
-    Attributes
-    ----------
-    results
-        By column of the unit's results: int64 of shape (cases,), or (cases, length) of a list. Each
-        element is any integer, `MISSING` or `UNKNOWN`. A float32 is its 32 bits.
-    extra
-        Answers that came beyond the last case.
-    note
-        In one line, why answers are missing: "no answer within 10000 cycles", an exception's text.
-    crashed
-        Whether what should have answered has ended with an error, or never began.
-    simulations
-        What is known of how these cases were asked, in their order; nothing of those beyond.
-    """
+    """What a unit answers."""
 
     results: Mapping[str, NDArray[np.int64]]
+    """By column of the unit's results: int64 of shape (cases,), or (cases, length) of a list. Each
+    element is any integer, `MISSING` or `UNKNOWN`. A float32 is its 32 bits."""
     extra: int = 0
+    """Answers that came beyond the last case."""
     note: str = ""
+    """In one line, why answers are missing: "no answer within 10000 cycles", an exception's
+    text."""
     crashed: bool = False
+    """Whether what should have answered has ended with an error, or never began."""
     simulations: tuple["Simulation", ...] = ()
+    """What is known of how these cases were asked, in their order; nothing of those beyond."""
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """Cases that were asked in a row, from one reset to the next, and how their answers came.
-
-    Attributes
-    ----------
-    cases
-        How many.
-    handshakes
-        Of every cycle, uint8: ``8 * out_valid + 4 * out_ready + 2 * in_valid + in_ready``; empty
-        where nobody has seen them.
-    again
-        Of failing cases that were asked again, by how: how many, and how many were right then.
-    """
+    """Cases that were asked in a row, from one reset to the next, and how their answers came."""
 
     cases: int
+    """How many."""
     handshakes: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    """Of every cycle, uint8: ``8 * out_valid + 4 * out_ready + 2 * in_valid + in_ready``; empty
+    where nobody has seen them."""
     again: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Of failing cases that were asked again, by how: how many, and how many were right then."""
 
 
 Ending = Literal["computed", "refused", "crashed", "timeout", "missing"]
@@ -75,21 +60,14 @@ Ending = Literal["computed", "refused", "crashed", "timeout", "missing"]
 
 @dataclass(frozen=True, kw_only=True)
 class ModelAnswer:
-    """What an implementation makes of one model and its inputs.
-
-    Attributes
-    ----------
-    ending
-        How the run ended.
-    tensors
-        What it computed, by tensor index: the model's outputs at least, others as it likes.
-    message
-        In one line, why there are no tensors.
-    """
+    """What an implementation makes of one model and its inputs."""
 
     ending: Ending
+    """How the run ended."""
     tensors: Mapping[int, NDArray[np.generic]] = field(default_factory=dict)
+    """What it computed, by tensor index: the model's outputs at least, others as it likes."""
     message: str = ""
+    """In one line, why there are no tensors."""
 
 
 _FACTS = "facts"
@@ -103,12 +81,8 @@ _SEAL = "eightfold answers"
 def seal(asked: str, cases: str, content: bytes) -> bytes:
     """Return answers with a line before them that says whose they are, and to which cases.
 
-    Parameters
-    ----------
-    asked
-        A text that says who was asked, in full.
-    cases
-        SHA-256 of the cases, as `eightfold.conformance.vectors.operators` has it.
+    ``asked``: a text that says who was asked, in full. ``cases``: SHA-256 of the cases, as
+    `eightfold.conformance.vectors.operators` has it.
     """
     return f"{_line_of(asked)} {cases}\n".encode() + content
 
@@ -116,10 +90,7 @@ def seal(asked: str, cases: str, content: bytes) -> bytes:
 def unseal(asked: str, cases: str, content: bytes) -> bytes:
     """Return what `seal` was given.
 
-    Raises
-    ------
-    InputError
-        If they are answers of somebody else, or to other cases.
+    Raises InputError if they are answers of somebody else, or to other cases.
     """
     line, _, rest = content.partition(b"\n")
     by, _, to = line.decode("utf-8", "replace").rpartition(" ")
@@ -150,10 +121,7 @@ def pack_unit(answers: UnitAnswers) -> bytes:
 def unpack_unit(content: bytes, expected: Mapping[str, NDArray[Any]]) -> UnitAnswers:
     """Return the answers of `pack_unit`, to cases whose right results are ``expected``.
 
-    Raises
-    ------
-    InputError
-        If they are no such answers.
+    Raises InputError if they are no such answers.
     """
     facts, arrays = _unpack(content)
     results = {name: each for name, each in arrays.items() if not name.startswith(_HANDSHAKES)}
@@ -219,10 +187,7 @@ def pack_models(answers: Sequence[ModelAnswer | Exact]) -> bytes:
 def unpack_models(content: bytes, count: int) -> list[ModelAnswer | Exact]:
     """Return the answers of `pack_models`, to ``count`` models.
 
-    Raises
-    ------
-    InputError
-        If they are no such answers.
+    Raises InputError if they are no such answers.
     """
     facts, arrays = _unpack(content)
     try:

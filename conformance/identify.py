@@ -56,24 +56,16 @@ RELUS = 1 / 8
 
 @dataclass(frozen=True)
 class Identification:
-    """What a unit keeps.
-
-    Attributes
-    ----------
-    profile
-        The contract and its limits; None if nothing explains the unit.
-    contract
-        The one that is kept; where none is, the one that gives most answers.
-    same
-        Names of contracts that no case that was drawn within the limits tells from it.
-    lines
-        What was found, in sentences.
-    """
+    """What a unit keeps."""
 
     profile: Profile | None
+    """The contract and its limits; None if nothing explains the unit."""
     contract: Contract
+    """The one that is kept; where none is, the one that gives most answers."""
     same: tuple[str, ...]
+    """Names of contracts that no case that was drawn within the limits tells from it."""
     lines: tuple[str, ...]
+    """What was found, in sentences."""
 
 
 def identify(
@@ -81,18 +73,11 @@ def identify(
 ) -> Identification:
     """Return which contract a requantizer keeps.
 
-    Parameters
-    ----------
-    profile
-        Limits of what is asked.
-    level
-        Of the cases among which those are chosen that tell contracts apart.
+    ``profile``: limits of what is asked. ``level``: of the cases among which those are chosen that
+    tell contracts apart.
 
-    Raises
-    ------
-    InputError
-        If the adapter or the profile is none of TFLite's requantizer with two roundings, or
-        nothing can be asked.
+    Raises InputError if the adapter or the profile is none of TFLite's requantizer with two
+    roundings, or nothing can be asked.
     """
     if not isinstance(adapter, UnitAdapter) or adapter.unit != "requantizer":
         raise InputError("conform identify: the adapter is of no requantizer; only that is asked")

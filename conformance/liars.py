@@ -75,27 +75,10 @@ class LyingRequantizer(StreamAdapter):
 def liar_results(
     form: str, cases: Cases, liars: Sequence[Sequence[Mistake]], simulator: str
 ) -> list[Integers]:
-    """Return the results of broken RTL in a simulator.
+    """Return the results of broken RTL in a simulator: int64 of shape (cases,), for each liar.
 
-    Parameters
-    ----------
-    form
-        A name of `FORMS`.
-    cases
-        See `eightfold.conformance.judge.forms.Cases`.
-    liars
-        The mistakes that each of them makes; none: a right one.
-    simulator
-        ``verilator`` or ``icarus``.
-
-    Returns
-    -------
-    int64 of shape (cases,), for each liar.
-
-    Raises
-    ------
-    RuntimeError
-        If a result is missing: an error of ours.
+    ``liars``: the mistakes that each of them makes; none: a right one. Raises RuntimeError if
+    a result is missing: an error of ours.
     """
     reference = reference_arithmetic(FORMS[form])
     count = len(cases["acc"])
@@ -215,24 +198,16 @@ def name_form_liars(unit: str, simulator: str, level: Level = "smoke") -> "Itera
 
 @dataclass(frozen=True)
 class Named:
-    """A liar, and what the kit says of it.
-
-    Attributes
-    ----------
-    form
-        Whose arithmetic it claims.
-    mistakes
-        Names of those that it makes.
-    simulator
-        Where it was simulated.
-    verdict
-        What was said.
-    """
+    """A liar, and what the kit says of it."""
 
     form: str
+    """Whose arithmetic it claims."""
     mistakes: tuple[str, ...]
+    """Names of those that it makes."""
     simulator: str
+    """Where it was simulated."""
     verdict: UnitVerdict
+    """What was said."""
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -282,18 +257,8 @@ def name_liars(
 ) -> Iterator[Named]:
     """Simulate liars of a form and say how each is named.
 
-    Parameters
-    ----------
-    form
-        A name of `FORMS`.
-    simulator
-        ``verilator`` or ``icarus``.
-    level, seed
-        Of the cases.
-    biased
-        Whether cases have a bias.
-    liars
-        The mistakes of each; by default each mistake of the form alone, after a right one.
+    ``biased``: whether cases have a bias. ``liars``: the mistakes of each; by default each mistake
+    of the form alone, after a right one.
     """
     cases = liar_cases(form, level, seed, biased=biased)
     if liars is None:

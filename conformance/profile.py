@@ -82,10 +82,7 @@ MULTIPLIER_BITS: dict[Spec, tuple[int, ...]] = {"tflite": tuple(range(2, 33)), "
 class ProfileLimits:
     """What an implementation is limited to; the whole spec without any.
 
-    Raises
-    ------
-    InputError
-        If a value has the wrong type or is out of range; the message names the field.
+    Raises InputError if a value has the wrong type or is out of range; the message names the field.
     """
 
     shift: Unlimited | tuple[int, int] = "any"
@@ -161,10 +158,8 @@ class Waiver:
 class Profile:
     """What is claimed: which spec, which parts of it, within which limits.
 
-    Raises
-    ------
-    InputError
-        If a value is out of range or contradicts another; the message names the field.
+    Raises InputError if a value is out of range or contradicts another; the message names the
+    field.
     """
 
     name: str
@@ -265,10 +260,7 @@ class Profile:
     def with_aspects(self, claims: Sequence[str], aspects: Sequence[str]) -> list[str]:
         """Return claims, then each aspect of `ASPECTS` that is asked, of those that have it.
 
-        Raises
-        ------
-        InputError
-            If none of the claims has an aspect.
+        Raises InputError if none of the claims has an aspect.
         """
         found = list(claims)
         for aspect in (each for each in ASPECTS if each in aspects):
@@ -302,10 +294,7 @@ class Profile:
     def from_dict(cls, table: Mapping[str, Any]) -> "Profile":
         """Return the profile of `as_dict`, or of a parsed ``.toml`` or ``.json`` file.
 
-        Raises
-        ------
-        InputError
-            If a field is unknown, missing, or wrong.
+        Raises InputError if a field is unknown, missing, or wrong.
         """
         _check_fields(cls, table)
         if "name" not in table:
@@ -324,10 +313,7 @@ class Profile:
     def load(cls, source: "str | Path | Profile") -> "Profile":
         """Return a profile of `PROFILES` by its name, or the one in a ``.toml`` file.
 
-        Raises
-        ------
-        InputError
-            If there is no such profile or file, or the file is not valid.
+        Raises InputError if there is no such profile or file, or the file is not valid.
         """
         if isinstance(source, Profile):
             return source

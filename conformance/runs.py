@@ -46,17 +46,11 @@ def claims_of(
 ) -> list[str]:
     """Return the claims of a profile that an adapter is asked for, in the profile's order.
 
-    Parameters
-    ----------
-    asked
-        Claims to keep to; all of the profile's that are the adapter's business, if none is given.
-    aspects
-        Names of `eightfold.conformance.profile.ASPECTS`: those of each claim that has them follow.
+    ``asked``: claims to keep to; all of the profile's that are the adapter's business, if none is
+    given. ``aspects``: names of `eightfold.conformance.profile.ASPECTS`: those of each claim that
+    has them follow.
 
-    Raises
-    ------
-    InputError
-        If the profile makes no such claim, or none that the adapter can be asked for.
+    Raises InputError if the profile makes no such claim, or none that the adapter can be asked for.
     """
     alone = isinstance(adapter, UnitAdapter)
     possible = [
@@ -80,10 +74,7 @@ def claims_of(
 def planned(task: Task, claims: Iterable[str], simulator: str | None) -> list[Unit]:
     """Return the units of a run; ``simulator`` is that of hardware, None for the adapter's first.
 
-    Raises
-    ------
-    InputError
-        If the adapter's hardware is not for this simulator.
+    Raises InputError if the adapter's hardware is not for this simulator.
     """
     adapter = task.load()
     backend = (
@@ -109,11 +100,8 @@ class Judged:
 def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
     """Judge a run: every claim that was asked has a finding, by the cases that were answered.
 
-    Raises
-    ------
-    InputError
-        If the folder has no such run; if its answers are not all of one implementation, or are to
-        other cases than are drawn here: see `eightfold.campaign.identity`.
+    Raises InputError if the folder has no such run; if its answers are not all of one
+    implementation, or are to other cases than are drawn here: see `eightfold.campaign.identity`.
     """
     with folder.store() as results:
         units = list(results.units(SUITE.name))
@@ -148,10 +136,8 @@ def _task_of(folder: Folder, units: Sequence[Planned]) -> Task:
 
     What has changed since then does not matter: the answers are of what was asked.
 
-    Raises
-    ------
-    InputError
-        If the answers are of two implementations or kits, or of another than the run began with.
+    Raises InputError if the answers are of two implementations or kits, or of another than the run
+    began with.
     """
     tasks = {each.unit.settings: each.unit for each in units}
     if len(tasks) != 1:

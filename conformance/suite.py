@@ -60,23 +60,16 @@ PROCESS = "process"
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What an implementation is asked, and through which adapter.
-
-    Attributes
-    ----------
-    adapter
-        As `eightfold.conformance.adapters.load.load_adapter` takes it.
-    files
-        What it consists of, as `eightfold.conformance.adapters.load.files_of` gives it.
-    profile, level, seed
-        What the cases are drawn by; the profile as `Profile.as_dict` gives it.
-    """
+    """What an implementation is asked, and through which adapter."""
 
     adapter: str
+    """As `eightfold.conformance.adapters.load.load_adapter` takes it."""
     files: dict[str, str]
+    """What it consists of, as `eightfold.conformance.adapters.load.files_of` gives it."""
     profile: dict[str, Any]
     level: Level
     seed: int
+    """What the cases are drawn by; the profile as `Profile.as_dict` gives it."""
 
     @classmethod
     def of(cls, adapter: str, profile: Profile, level: Level, seed: int) -> "Task":
@@ -93,10 +86,7 @@ class Task:
     def from_unit(cls, unit: Unit) -> "Task":
         """Return the task that a unit is part of.
 
-        Raises
-        ------
-        InputError
-            If its settings are none, or the profile does not claim what it is about.
+        Raises InputError if its settings are none, or the profile does not claim what it is about.
         """
         try:
             task = cls(**json.loads(unit.settings))
@@ -128,10 +118,7 @@ class Task:
     def load(self) -> Adapter:
         """Return the adapter.
 
-        Raises
-        ------
-        InputError
-            If one of its files is not the same any more, or cannot be loaded.
+        Raises InputError if one of its files is not the same any more, or cannot be loaded.
         """
         for name, digest in self.files.items():
             if digest_of(Path(name)) != digest:

@@ -85,61 +85,43 @@ LISTED = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimFinding:
-    """What was found of one claim.
-
-    Attributes
-    ----------
-    claim
-        A unit, an operator, or `NETWORKS`; a unit or operator with an aspect of `ASPECTS`, such as
-        ``CONV_2D.strictness``, which is no part of conformance.
-    counts
-        Cases by outcome; outcomes that are absent are 0.
-    waiting
-        Cases that were asked for and have not been answered; of models to refuse, of which an
-        operator may have fewer, as many as were planned.
-    extra
-        Results that came without being asked for.
-    mistakes
-        Names of the mistakes that explain every known result, if some do.
-    rules
-        Identities of the rules of the spec that it breaks, as `eightfold.conformance.citation` has
-        them; none of what is right, or of another spec.
-    diagnosis
-        What is wrong, in sentences.
-    failed
-        The cases that are not exact, `LISTED` of them at most.
-    smallest
-        The smallest failing case: the reference's arithmetic line by line, theirs beside it.
-    contract
-        How far the contract is from the spec, in lines; none where the spec is kept.
-    power
-        Sentences on the mistakes that these cases could not have told apart.
-    known, unseen
-        How many mistakes with a name there are of it, and how many of them these cases could not
-        have told from the reference.
-    farthest
-        The largest difference of a code, of models; None if a result is missing, or another one
-        than a code is wrong, and where it was not asked for.
-    tolerance
-        T of an operator, see `eightfold.conformance.judge.models.tolerances`; None of what has
-        none.
-    """
+    """What was found of one claim."""
 
     claim: str
+    """A unit, an operator, or `NETWORKS`; a unit or operator with an aspect of `ASPECTS`, such as
+    ``CONV_2D.strictness``, which is no part of conformance."""
     counts: Mapping[CaseOutcome, int]
+    """Cases by outcome; outcomes that are absent are 0."""
     waiting: int = 0
+    """Cases that were asked for and have not been answered; of models to refuse, of which an
+    operator may have fewer, as many as were planned."""
     extra: int = 0
+    """Results that came without being asked for."""
     mistakes: tuple[str, ...] = ()
+    """Names of the mistakes that explain every known result, if some do."""
     rules: tuple[str, ...] = ()
+    """Identities of the rules of the spec that it breaks, as `eightfold.conformance.citation` has
+    them; none of what is right, or of another spec."""
     diagnosis: tuple[str, ...] = ()
+    """What is wrong, in sentences."""
     failed: tuple[FailedCase, ...] = ()
+    """The cases that are not exact, `LISTED` of them at most."""
     smallest: tuple[str, ...] = ()
+    """The smallest failing case: the reference's arithmetic line by line, theirs beside it."""
     contract: tuple[str, ...] = ()
+    """How far the contract is from the spec, in lines; none where the spec is kept."""
     power: tuple[str, ...] = ()
+    """Sentences on the mistakes that these cases could not have told apart."""
     known: int = 0
     unseen: int = 0
+    """How many mistakes with a name there are of it, and how many of them these cases could not
+    have told from the reference."""
     farthest: int | None = None
+    """The largest difference of a code, of models; None if a result is missing, or another one than
+    a code is wrong, and where it was not asked for."""
     tolerance: int | None = None
+    """T of an operator, see `eightfold.conformance.judge.models.tolerances`; None of what has
+    none."""
 
     @property
     def grade(self) -> Grade | None:
@@ -244,27 +226,19 @@ def no_deviation_text(cases: int, known: int, unseen: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """What was found of an implementation: an entry for each claim that was asked.
-
-    Attributes
-    ----------
-    subject
-        What was judged: an adapter's name, or a folder of results.
-    profile, level, seed
-        What the cases were drawn by.
-    findings
-        In the order of the claims.
-    vectors
-        Which frozen set of cases was asked, with its digest; empty of cases that were drawn.
-    """
+    """What was found of an implementation: an entry for each claim that was asked."""
 
     subject: str
+    """What was judged: an adapter's name, or a folder of results."""
     profile: Profile
     level: Level
     seed: int
+    """What the cases were drawn by."""
     findings: tuple[ClaimFinding, ...]
+    """In the order of the claims."""
     kit: str = field(default=KIT)
     vectors: str = ""
+    """Which frozen set of cases was asked, with its digest; empty of cases that were drawn."""
 
     @property
     def claimed(self) -> tuple[ClaimFinding, ...]:

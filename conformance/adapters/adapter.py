@@ -44,10 +44,7 @@ class Adapter(Closing):
         A run is of these files as they were when it began: see
         `eightfold.conformance.adapters.load.files_of`.
 
-        Raises
-        ------
-        InputError
-            If one does not exist.
+        Raises InputError if one does not exist.
         """
         return ()
 
@@ -75,10 +72,7 @@ class UnitAdapter(Adapter, ABC):
     def simulator_of(self, asked: str | None) -> str:
         """Return a simulator by the name that is asked for, or the first.
 
-        Raises
-        ------
-        InputError
-            If it is none of `simulators`.
+        Raises InputError if it is none of `simulators`.
         """
         if asked is not None and asked not in self.simulators:
             raise InputError(
@@ -97,22 +91,12 @@ class UnitAdapter(Adapter, ABC):
     ) -> UnitAnswers:
         """Return the answers to cases.
 
-        Parameters
-        ----------
-        cases
-            By column of the unit's inputs, as `eightfold.conformance.units.unit.UnitCases` has
-            them.
-        simulator
-            One of `simulators`.
-        seed
-            Of pauses between cases.
-        trace
-            File for the waves.
+        ``cases``: by column of the unit's inputs, as `eightfold.conformance.units.unit.UnitCases`
+        has them. ``simulator``: one of `simulators`. ``seed``: of pauses between cases. ``trace``:
+        file for the waves.
 
-        Raises
-        ------
-        InputError
-            If the adapter, or what it names, is wrong: a file or a port that does not exist.
+        Raises InputError if the adapter, or what it names, is wrong: a file or a port that does not
+        exist.
         """
 
     def paused(self, pauses: float) -> "UnitAdapter | None":

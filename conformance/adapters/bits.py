@@ -34,10 +34,7 @@ class PortBits:
     def parse(cls, what: str, text: str) -> "PortBits":
         """Return the place of a text: ``"port"``, ``"port[5]"`` or ``"port[7:0]"``.
 
-        Raises
-        ------
-        InputError
-            If it is none.
+        Raises InputError if it is none.
         """
         found = _PLACE.fullmatch(text) if isinstance(text, str) else None
         if not found:
@@ -56,10 +53,7 @@ class PortBits:
     def within(self, what: str, width: int) -> tuple[int, int]:
         """Return the lowest bit and the number of bits, of a port of so many.
 
-        Raises
-        ------
-        InputError
-            If it has fewer bits.
+        Raises InputError if it has fewer bits.
         """
         if self.high is None or self.low is None:
             return 0, width
@@ -71,10 +65,7 @@ class PortBits:
 def element_bits(what: str, values: NDArray[Any], width: int) -> int:
     """Return the bits of each element of ``values`` in a place of ``width`` bits.
 
-    Raises
-    ------
-    InputError
-        If they are lists whose length does not divide the width.
+    Raises InputError if they are lists whose length does not divide the width.
     """
     length = values.shape[1] if values.ndim == 2 else 1
     if width % length:
@@ -161,14 +152,9 @@ def read_words(
 ) -> tuple[dict[str, NDArray[np.int64]], int]:
     """Return results by column from lines of words, and how many lines there are.
 
-    Parameters
-    ----------
-    path
-        The file; what is not there, or not complete, is `MISSING`.
-    elements
-        Of a word, the first at its end, each filled up to whole digits.
-    shapes
-        Of each column's results: (cases,) or (cases, length).
+    ``path``: the file; what is not there, or not complete, is `MISSING`. ``elements``: of a word,
+    the first at its end, each filled up to whole digits. ``shapes``: of each column's results:
+    (cases,) or (cases, length).
     """
     results = {name: np.full(shape, MISSING, np.int64) for name, shape in shapes.items()}
     total = min((shape[0] for shape in shapes.values()), default=0)

@@ -10,38 +10,27 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Bus:
-    """A bus for registers.
-
-    Attributes
-    ----------
-    driven, answered
-        Ports that the master drives, and that the module does: a port's width is ``ADDRESS``,
-        ``DATA``, ``BYTES`` of data, or a number. Names are those of the bus's specification, in
-        lower case, without the prefix. Nothing to do is 0 on all that is driven.
-    optional
-        Ports that a module may lack, and what stands in the place of those that it would drive.
-    address, data
-        Names of the ports whose widths count.
-    registers
-        State of an access.
-    start
-        Statements that begin an access: ``op``, ``op_address``, ``op_data`` are what it is.
-    step
-        Statements of each cycle of an access: ``ended``, ``failed`` and ``value`` are what comes
-        of them. ``pause`` says that the master hesitates.
-    prefix
-        Of its ports, unless the adapter has another one.
-    """
+    """A bus for registers."""
 
     driven: Mapping[str, str]
     answered: Mapping[str, str]
+    """Ports that the master drives, and that the module does: a port's width is ``ADDRESS``,
+    ``DATA``, ``BYTES`` of data, or a number. Names are those of the bus's specification, in lower
+    case, without the prefix. Nothing to do is 0 on all that is driven."""
     optional: Mapping[str, str]
+    """Ports that a module may lack, and what stands in the place of those that it would drive."""
     address: str
     data: str
+    """Names of the ports whose widths count."""
     registers: str = ""
+    """State of an access."""
     start: str
+    """Statements that begin an access: ``op``, ``op_address``, ``op_data`` are what it is."""
     step: str
+    """Statements of each cycle of an access: ``ended``, ``failed`` and ``value`` are what comes of
+    them. ``pause`` says that the master hesitates."""
     prefix: str = ""
+    """Of its ports, unless the adapter has another one."""
 
     @property
     def ports(self) -> Mapping[str, str]:

@@ -57,21 +57,12 @@ class Draft:
 def draft(file: Path, top: str | None, unit: str, adapter: Path) -> Draft:
     """Return the draft for a module.
 
-    Parameters
-    ----------
-    file
-        Its source, ``.v``, ``.sv``, ``.vhd``, or ``.py`` with a component of Amaranth.
-    top
-        The module; the only one that no other in the file has within it, if it is None.
-    unit
-        What it claims to be, a name of `UNIT_KINDS`.
-    adapter
-        Where the adapter will be: paths are relative to it.
+    ``file``: its source, ``.v``, ``.sv``, ``.vhd``, or ``.py`` with a component of Amaranth.
+    ``top``: the module; the only one that no other in the file has within it, if it is None.
+    ``unit``: what it claims to be, a name of `UNIT_KINDS`. ``adapter``: where the adapter will be:
+    paths are relative to it.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or has several such modules.
+    Raises InputError if the file cannot be read, or has several such modules.
     """
     if not file.is_file():
         raise InputError(f"{file}: no such file")

@@ -39,25 +39,13 @@ def check_formula(what: str, formula: Formula) -> None:
 
 
 def evaluate(what: str, formula: Formula, columns: Columns) -> NDArray[Any]:
-    """Return a formula's values.
+    """Return a formula's values: integers, of a numpy type or Python's own.
 
-    Parameters
-    ----------
-    what
-        What it is the formula of, for messages.
-    formula
-        See the module.
-    columns
-        Integers of shape (cases,), or (cases, length).
+    ``what``: what it is the formula of, for messages. ``columns``: integers. Their shape and that
+    of the values is (cases,), or (cases, length).
 
-    Returns
-    -------
-    Integers, of a numpy type or Python's own, of shape (cases,) or (cases, length).
-
-    Raises
-    ------
-    InputError
-        If it names what is no column, cannot be computed, or has other values or shapes.
+    Raises InputError if it names what is no column, cannot be computed, or has other values or
+    shapes.
     """
     count = len(next(iter(columns.values())))
     if isinstance(formula, str) and formula.strip() in columns:

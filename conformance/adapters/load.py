@@ -40,11 +40,8 @@ def load_adapter(name: str) -> Adapter:
 
     The file is imported under a name of its own, its folder on Python's path meanwhile.
 
-    Raises
-    ------
-    InputError
-        If there is no such file or class, the file cannot be imported, or the class is no adapter
-        or cannot be made.
+    Raises InputError if there is no such file or class, the file cannot be imported, or the class
+    is no adapter or cannot be made.
     """
     if name in BUILTIN:
         module, kind = BUILTIN[name]
@@ -70,10 +67,7 @@ def files_of(name: str, adapter: Adapter) -> dict[str, str]:
     wherever the import stands, and what the adapter itself names: RTL with all that is included, an
     executable, other files. None of the adapter's own that comes with the kit.
 
-    Raises
-    ------
-    InputError
-        If a file does not exist, or cannot be read.
+    Raises InputError if a file does not exist, or cannot be read.
     """
     own = set[Path]() if name in BUILTIN else _modules(Path(name.rpartition(":")[0]).resolve())
     return {str(path): digest_of(path) for path in sorted({*own, *adapter.made_of()})}
@@ -82,10 +76,7 @@ def files_of(name: str, adapter: Adapter) -> dict[str, str]:
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, or is no regular file, which may never end.
+    Raises InputError if it cannot be read, or is no regular file, which may never end.
     """
     try:
         if path.exists() and not path.is_file():

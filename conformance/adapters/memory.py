@@ -98,10 +98,7 @@ class Memory:
     def octets(self, place: Array, cases: int, length: int) -> NDArray[np.int64]:
         """Return where the bytes of numbers are, from ``base`` on: shape (cases, length, bytes).
 
-        Raises
-        ------
-        InputError
-            If some are outside of the memory.
+        Raises InputError if some are outside of the memory.
         """
         size = place.bits // 8
         stride = size * length if place.stride is None else place.stride

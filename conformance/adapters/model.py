@@ -62,10 +62,7 @@ class Executable:
     def answer(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
         """Return what it makes of a model.
 
-        Raises
-        ------
-        InputError
-            If there is no such command or form.
+        Raises InputError if there is no such command or form.
         """
         if self.form not in ("npz", "raw"):
             raise InputError(f"form must be npz or raw, not {self.form!r}")
@@ -247,22 +244,13 @@ class ModelAdapter(ModelRunner):
     ) -> Mapping[int, np.ndarray] | Sequence[np.ndarray]:
         """Return what a model computes.
 
-        Parameters
-        ----------
-        model
-            The bytes of a ``.tflite`` file.
-        inputs
-            An array for each of the graph's inputs, by tensor index.
+        ``model``: the bytes of a ``.tflite`` file. ``inputs``: an array for each of the graph's
+        inputs, by tensor index.
 
-        Returns
-        -------
-        Tensors by index, the graph's outputs at least: with the others, the operator of a network
-        that is wrong is found. Or the graph's outputs in its order.
+        Results are tensors by index, the graph's outputs at least: with the others, the operator of
+        a network that is wrong is found. Or the graph's outputs in its order.
 
-        Raises
-        ------
-        Refused
-            For a model that it does not take.
+        Raises Refused for a model that it does not take.
         """
         raise NotImplementedError(f"{type(self).__name__} has neither a run method nor a command")
 
@@ -280,10 +268,7 @@ class ModelAdapter(ModelRunner):
     def answer(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
         """Return what it makes of a model; see `run`.
 
-        Raises
-        ------
-        InputError
-            If the class cannot be found again in its file.
+        Raises InputError if the class cannot be found again in its file.
         """
         if self._broken is not None:
             return self._broken

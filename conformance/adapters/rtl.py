@@ -114,10 +114,8 @@ class RtlAdapter(UnitAdapter):
     def designs(self) -> "Sequence[Design]":
         """Return the harness with the module in it.
 
-        Raises
-        ------
-        InputError
-            If a file, the module or a port does not exist, or something else does not fit.
+        Raises InputError if a file, the module or a port does not exist, or something else does not
+        fit.
         """
         return (self._design,)
 
@@ -154,10 +152,7 @@ class RtlAdapter(UnitAdapter):
     def kind(self) -> UnitKind:
         """The unit's columns.
 
-        Raises
-        ------
-        InputError
-            If there is no such unit.
+        Raises InputError if there is no such unit.
         """
         if self.unit not in UNIT_KINDS:
             raise InputError(
@@ -175,10 +170,7 @@ class RtlAdapter(UnitAdapter):
     def path(self, what: str, given: str | Path, *, is_folder: bool = False) -> Path:
         """Return a path that somebody has given, relative to the adapter's file.
 
-        Raises
-        ------
-        InputError
-            If it does not exist; the message names what does.
+        Raises InputError if it does not exist; the message names what does.
         """
         path = self.folder(what) / given
         if path.is_dir() if is_folder else path.is_file():
@@ -270,10 +262,7 @@ class RtlAdapter(UnitAdapter):
     def is_vhdl(self) -> bool:
         """Whether the sources are VHDL.
 
-        Raises
-        ------
-        InputError
-            If some are, and others are not.
+        Raises InputError if some are, and others are not.
         """
         from eightfold.sim.simulator.foreign import is_vhdl
 
@@ -292,10 +281,7 @@ class RtlAdapter(UnitAdapter):
     def width(self, what: str, port: str, *, is_input: bool) -> int:
         """Return the bits of a port.
 
-        Raises
-        ------
-        InputError
-            If the module has none of this name and direction.
+        Raises InputError if the module has none of this name and direction.
         """
         way = "input" if is_input else "output"
         found = self._ports.get(port)
@@ -360,10 +346,7 @@ class RtlAdapter(UnitAdapter):
     def result_elements(self, outputs: Mapping[str, str]) -> "list[tuple[Element, PortBits]]":
         """Return where each number of the results is, of columns in places of ports.
 
-        Raises
-        ------
-        InputError
-            If a column is missing, is none, or its place does not fit.
+        Raises InputError if a column is missing, is none, or its place does not fit.
         """
         columns = {column.name: column for column in self.kind.results}
         for name in (*columns, *outputs):
@@ -416,9 +399,8 @@ class RtlAdapter(UnitAdapter):
     ) -> tuple[dict[str, Any], str]:
         """Run a bench around the module; ``files`` are for the simulator's directory.
 
-        Returns
-        -------
-        What the bench reports, nothing if the simulation has failed; and then in a line why.
+        Returns what the bench reports, nothing if the simulation has failed; and then in a line
+        why.
         """
         from eightfold.sim.simulator.runner import BenchFailed, run_bench
         from eightfold.sim.simulator.toolchain import checked_simulator

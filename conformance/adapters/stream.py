@@ -171,13 +171,9 @@ class StreamAdapter(RtlAdapter):
     def harness(self, dialect: Dialect | None = None, origin: str | None = None) -> tuple[str, str]:
         """Return the name and the text of the module around theirs.
 
-        Parameters
-        ----------
-        dialect
-            Its language; that of their module by default.
-        origin
-            The line that results begin with, in files for `eightfold conform judge`: numbers are
-            as wide as their columns then.
+        ``dialect``: its language; that of their module by default. ``origin``: the line that
+        results begin with, in files for `eightfold conform judge`: numbers are as wide as their
+        columns then.
         """
         self._check()
         dialect = dialect or (VHDL if self.is_vhdl else VERILOG)
@@ -241,10 +237,7 @@ class StreamAdapter(RtlAdapter):
         ``bench.vhd`` read it, drive the module as `answer` does, with the same pauses, and write
         ``results.hex`` for `eightfold conform judge`.
 
-        Raises
-        ------
-        InputError
-            If something does not fit, as in `answer`.
+        Raises InputError if something does not fit, as in `answer`.
         """
         with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
             path = Path(name, "stimulus.hex")

@@ -32,17 +32,8 @@ def c_files() -> list[str]:
 def write_golden_c(folder: Path, profile: Profile | None = None) -> list[Path]:
     """Write the header, the C files and the SystemVerilog package into ``folder``.
 
-    With a profile `contract_files` of it, too.
-
-    Returns
-    -------
-    list
-        The files, the header first. All or none are written; the folder is made.
-
-    Raises
-    ------
-    InputError
-        If one cannot be written.
+    With a profile `contract_files` of it, too. Returns the files, the header first. All or none are
+    written; the folder is made. Raises InputError if one cannot be written.
     """
     names = [HEADER, *c_files(), PACKAGE]
     contents = {name: (SOURCES / name).read_bytes() for name in names}
@@ -65,10 +56,7 @@ _IN_C = {"first": _MODES, "second": _MODES, "scale": ("one", "two")} | {
 def contract_files(profile: Profile) -> dict[str, bytes]:
     """Return the header and the C file of a profile's contract, by name.
 
-    Raises
-    ------
-    InputError
-        If the profile states none, or one with a choice that is not written in C.
+    Raises InputError if the profile states none, or one with a choice that is not written in C.
     """
     contract, spec = contract_of(profile), Arithmetic()
     chosen = vars(contract.arithmetic)

@@ -32,19 +32,13 @@ from eightfold.golden.steps import Step
 
 @dataclass(frozen=True)
 class Contract:
-    """What a requantizer keeps.
-
-    Attributes
-    ----------
-    spec
-        The form that it is held against.
-    rules
-        The mistakes of this form that are meant; none: the spec is kept. Results are those of
-        `eightfold.conformance.judge.variants.results_with` of the form and these.
-    """
+    """What a requantizer keeps."""
 
     spec: Form
+    """The form that it is held against."""
     rules: tuple[Mistake, ...] = ()
+    """The mistakes of this form that are meant; none: the spec is kept. Results are those of
+    `eightfold.conformance.judge.variants.results_with` of the form and these."""
 
     @property
     def name(self) -> str:

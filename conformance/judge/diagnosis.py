@@ -177,19 +177,10 @@ def outcomes(expected: Integers, results: Integers) -> Integers:
 def judge(form: str, cases: Cases, results: Integers) -> UnitVerdict:
     """Return the verdict on a requantizer's results.
 
-    Parameters
-    ----------
-    form
-        A name of `eightfold.conformance.judge.forms.FORMS`.
-    cases
-        See `eightfold.conformance.judge.forms.Cases`; shape (n,), n may be 0.
-    results
-        Theirs, int64 of shape (n,): any integer, `MISSING` or `UNKNOWN`.
+    ``cases``: see `eightfold.conformance.judge.forms.Cases`; n may be 0. ``results``: theirs, int64
+    of shape (n,): any integer, `MISSING` or `UNKNOWN`.
 
-    Raises
-    ------
-    ValueError
-        If there is no such form, a field is missing, or shapes or types are others.
+    Raises ValueError if there is no such form, a field is missing, or shapes or types are others.
     """
     kind = form_of(form)
     check_cases(cases, results)
@@ -206,16 +197,9 @@ def examine(
 ) -> UnitVerdict:
     """Return the verdict on the results of a unit.
 
-    Parameters
-    ----------
-    cases
-        What the subject takes; n of them, which may be 0.
-    expected
-        The reference's results: int64 of shape (n,), or (n, length).
-    results
-        Theirs, int64 of the same shape: any integer, `MISSING` or `UNKNOWN`.
-    crashed
-        Whether results are missing because what should have answered has ended with an error.
+    ``expected`` and ``results``: the reference's and theirs, int64 of shape (n,), or (n, length); n
+    may be 0, and theirs any integer, `MISSING` or `UNKNOWN`. ``crashed``: whether results are
+    missing because what should have answered has ended with an error.
     """
     found = outcomes(expected, results)
     if crashed:

@@ -29,36 +29,24 @@ M = TypeVar("M", bound=NamedMistake)
 
 @dataclass(frozen=True, kw_only=True)
 class Observations(Generic[M]):
-    """Somebody's results, and what may have given them.
-
-    Attributes
-    ----------
-    mistakes
-        In the order in which they are named.
-    gives
-        Returns for each of some cases whether mistakes, made at once, give somebody's results.
-    known
-        Cases whose results are all there and known.
-    wrong
-        Of every case, whether it is known and not exact, shape (n,); some are.
-    probed
-        Cases that are asked before all others whether a mistake explains them.
-    compared
-        Cases by which the closest mistake is chosen.
-    at_once
-        How many cases are computed at once.
-    pairs
-        Pairs of mistakes that can be made at once.
-    """
+    """Somebody's results, and what may have given them."""
 
     mistakes: Sequence[M]
+    """In the order in which they are named."""
     gives: Callable[[tuple[M, ...], Indices], Mask]
+    """Returns for each of some cases whether mistakes, made at once, give somebody's results."""
     known: Indices
+    """Cases whose results are all there and known."""
     wrong: Mask
+    """Of every case, whether it is known and not exact, shape (n,); some are."""
     probed: Indices
+    """Cases that are asked before all others whether a mistake explains them."""
     compared: Indices
+    """Cases by which the closest mistake is chosen."""
     at_once: int = 1
+    """How many cases are computed at once."""
     pairs: Callable[[], Iterable[tuple[M, M]]] = lambda: ()
+    """Pairs of mistakes that can be made at once."""
 
     def given(self, mistakes: tuple[M, ...]) -> Iterator[Mask]:
         """Yield, part by part of the known cases, which of them the mistakes give."""
@@ -86,22 +74,15 @@ class Explanation(Generic[M]):
 
 @dataclass(frozen=True)
 class Explained(Generic[M]):
-    """What explains results.
-
-    Attributes
-    ----------
-    full
-        Mistakes, else pairs of them, that give every known result.
-    closest
-        If there are none, the mistake that gives most of the results, if more than the reference.
-    remainder
-        Of every case, whether it is known and neither the reference (``closest``, where there is
-        one) nor a mistake of ``full`` gives it, shape (n,).
-    """
+    """What explains results."""
 
     full: tuple[Explanation[M], ...]
+    """Mistakes, else pairs of them, that give every known result."""
     closest: Explanation[M] | None
+    """If there are none, the mistake that gives most of the results, if more than the reference."""
     remainder: Mask
+    """Of every case, whether it is known and neither the reference (``closest``, where there is
+    one) nor a mistake of ``full`` gives it, shape (n,)."""
 
 
 def explain(evidence: Observations[M]) -> Explained[M]:

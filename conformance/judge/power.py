@@ -50,13 +50,8 @@ def power_of(
 ) -> Power:
     """Return which mistakes cases could not have told apart.
 
-    Parameters
-    ----------
-    parts
-        Of the cases, in the order in which they are asked.
-    digest
-        Returns what stands for the results of a mistake, or without one of the reference, in a part
-        of the cases.
+    ``parts``: of the cases, in the order in which they are asked. ``digest``: returns what stands
+    for the results of a mistake, or without one of the reference, in a part of the cases.
     """
     # What is in one group has given the same results so far.
     groups: list[list[M | None]] = [[None, *mistakes]]

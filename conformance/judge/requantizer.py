@@ -152,10 +152,7 @@ def _values(form: Form, cases: Cases) -> _Values:
 def requantizer(form: str, biased: bool = False) -> Subject:
     """Return the requantizer of a form; ``biased`` if its cases have a bias.
 
-    Raises
-    ------
-    ValueError
-        If there is no such form.
+    Raises ValueError if there is no such form.
     """
     kind = form_of(form)
 

@@ -44,15 +44,9 @@ Results = Mapping[str, NDArray[Any]]
 def displacement(expected: Results, results: Results) -> tuple[int, int] | None:
     """Return from which case on all results are right for another case, and how far that is away.
 
-    Parameters
-    ----------
-    expected, results
-        By column: shape (cases,) or (cases, length); what is missing or unknown agrees with
-        nothing.
+    ``expected``, ``results``: by column; what is missing or unknown agrees with nothing.
 
-    Returns
-    -------
-    ``(first, by)``: up to ``first`` results are right, and each later one is that of the case
+    Of ``(first, by)`` up to ``first`` results are right, and each later one is that of the case
     ``by`` before it, or ``-by`` after it. At the end ``-by`` results may be missing. None if this
     is not so, or too few cases show it.
     """
@@ -108,23 +102,11 @@ def judge_unit(
 ) -> ClaimFinding:
     """Return what is found of a unit.
 
-    Parameters
-    ----------
-    unit
-        A name of `eightfold.conformance.units.registry.UNIT_KINDS`.
-    profile
-        What is claimed; the cases are within it.
-    cases
-        With the reference's results; an empty kind is one that is not known.
-    answers
-        Theirs, of these cases.
-    numbers
-        Of the cases, where they are not all that were drawn; by default their places.
+    ``profile``: what is claimed; the cases are within it, and have the reference's results; an
+    empty kind is one that is not known. ``numbers``: of the cases, where they are not all that were
+    drawn; by default their places.
 
-    Raises
-    ------
-    ValueError
-        If a column of the answers is missing, or its shape or type is another.
+    Raises ValueError if a column of the answers is missing, or its shape or type is another.
     """
     expected = _joined(unit, cases.results, len(cases))
     results = _joined(unit, answers.results, len(cases))

@@ -38,18 +38,11 @@ def write_reports(
 ) -> None:
     """Write a report in the forms whose files are named: all of them, or none.
 
-    Parameters
-    ----------
-    cases
-        Names of all cases of a claim, those that are exact too, where cases have names: entries
-        of JUnit XML.
-    facts
-        What else the page and JSON say of how the statement was made: pairs of a name and a value.
+    ``cases``: names of all cases of a claim, those that are exact too, where cases have names:
+    entries of JUnit XML. ``facts``: what else the page and JSON say of how the statement was made:
+    pairs of a name and a value.
 
-    Raises
-    ------
-    InputError
-        If a file cannot be written, or what a page needs is not installed.
+    Raises InputError if a file cannot be written, or what a page needs is not installed.
     """
     contents: dict[Path, Content] = {}
     if html is not None:

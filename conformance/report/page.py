@@ -31,10 +31,7 @@ SHOWN = 100
 def conformance_page(statement: Statement, facts: Sequence[tuple[str, str]] = ()) -> str:
     """Return the page.
 
-    Raises
-    ------
-    InputError
-        If jinja2 or matplotlib is not installed.
+    Raises InputError if jinja2 or matplotlib is not installed.
     """
     rows = claim_rows(statement)
     asked = [row for row in rows if row.finding]

@@ -75,11 +75,8 @@ class FrozenSet:
 def load_set(folder: Path) -> FrozenSet:
     """Return a set, every file of it checked before any is understood.
 
-    Raises
-    ------
-    InputError
-        If a file is missing, more, or has changed; if the digest is not that of the set's name, or
-        the set has what this version cannot judge.
+    Raises InputError if a file is missing, more, or has changed; if the digest is not that of the
+    set's name, or the set has what this version cannot judge.
     """
     digest = _checked(folder)
     path = folder / SET
@@ -154,10 +151,7 @@ def _checked(folder: Path) -> str:
 def frozen_unit(found: FrozenSet, unit: str) -> UnitCases:
     """Return the cases of a unit, with the results that the set expects.
 
-    Raises
-    ------
-    InputError
-        If a file has not as many cases as the set says.
+    Raises InputError if a file has not as many cases as the set says.
     """
     kind, count = UNIT_KINDS[unit], found.units[unit]
     folder = found.folder / unit
@@ -177,11 +171,8 @@ def frozen_unit(found: FrozenSet, unit: str) -> UnitCases:
 def frozen_models(found: FrozenSet, claim: str) -> dict[str, OperatorCase]:
     """Return the models of a claim by their folders, with what the set expects of them.
 
-    Raises
-    ------
-    InputError
-        If a file is not as `eightfold.conformance.vectors.frozen` writes it, or this version takes
-        no such model.
+    Raises InputError if a file is not as `eightfold.conformance.vectors.frozen` writes it, or this
+    version takes no such model.
     """
     cases = {}
     for number in range(found.models[claim]):
@@ -221,10 +212,8 @@ _NAME = re.compile(r"(tensor|output)_(\d+)")
 def model_answer(folder: Path, model: bytes) -> ModelAnswer:
     """Return what was made of a model, ``missing`` if the folder has nothing.
 
-    Raises
-    ------
-    InputError
-        If there are several files, or one cannot be read, or an array has no place in the model.
+    Raises InputError if there are several files, or one cannot be read, or an array has no place in
+    the model.
     """
     names = ("results.npz", *(f"{ending}.txt" for ending in ENDINGS))
     found = [name for name in names if (folder / name).is_file()]
@@ -300,23 +289,13 @@ def judge_folders(
 ) -> JudgedFolders:
     """Judge results by vectors, whose cases are drawn again; by a frozen set as it is.
 
-    Parameters
-    ----------
-    vectors
-        A folder that ``eightfold vectors`` has written, a set or one with several such folders,
-        all of one profile, level and seed.
-    results
-        A folder with the results of the first; or one with a folder of the same name for each.
-    judge_models
-        Judges the models of an operator, or networks.
-    draw
-        Draws models again; one that remembers saves time.
+    ``vectors``: a folder that ``eightfold vectors`` has written, a set or one with several such
+    folders, all of one profile, level and seed. ``results``: a folder with the results of the
+    first; or one with a folder of the same name for each. ``judge_models``: judges the models of an
+    operator, or networks. ``draw``: draws models again; one that remembers saves time.
 
-    Raises
-    ------
-    InputError
-        If the vectors are not those that are drawn or do not belong together, or results cannot be
-        read or are of other cases.
+    Raises InputError if the vectors are not those that are drawn or do not belong together, or
+    results cannot be read or are of other cases.
     """
     if (vectors / SUMS).exists() or (vectors / SET).exists():
         return _judge_set(load_set(vectors), results, judge_models)

@@ -39,17 +39,11 @@ def read_words(
 ) -> tuple[UnitAnswers, tuple[str, str] | None]:
     """Return the answers of a file, and its identity: the SHA-256 of cases, and what they are.
 
-    Parameters
-    ----------
-    columns
-        Of the unit's results.
-    count
-        Of cases; those that have no word are missing, and words beyond them are extra.
+    ``columns``: of the unit's results. ``count``: of cases; those that have no word are missing,
+    and words beyond them are extra.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, or a word is no word of results; the message names the line.
+    Raises InputError if it cannot be read, or a word is no word of results; the message names the
+    line.
     """
     try:
         text = path.read_bytes()
@@ -145,10 +139,7 @@ FAR = 2**62
 def read_npz(path: Path, columns: tuple[Column, ...], count: int) -> UnitAnswers:
     """Return the answers of an array for each column; see `words.read_words`.
 
-    Raises
-    ------
-    InputError
-        If a column is missing or unknown, or its type or shape is another.
+    Raises InputError if a column is missing or unknown, or its type or shape is another.
     """
     arrays = read_arrays(path)
     _check_names(path, [*arrays], [column.name for column in columns])
@@ -162,10 +153,8 @@ def read_csv(path: Path, columns: tuple[Column, ...], count: int) -> UnitAnswers
 
     A cell is an integer; nothing if a result is missing, x if its bits are unknown.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, a column is missing or unknown, or a cell is something else.
+    Raises InputError if it cannot be read, a column is missing or unknown, or a cell is something
+    else.
     """
     names = [name for column in columns for name in _names_of(column)]
     try:
@@ -268,16 +257,10 @@ FILES = ("results.hex", "results.npz", "results.csv")
 def identified_answers(vectors: Vectors, results: Path) -> tuple[UnitAnswers, bool]:
     """Return the answers to a unit's cases, and whether something says that they are of these.
 
-    Parameters
-    ----------
-    results
-        The folder with one of `FILES`; it may be that of the vectors.
+    ``results``: the folder with one of `FILES`; it may be that of the vectors.
 
-    Raises
-    ------
-    InputError
-        If there is no file of results or several, it cannot be read, or it says that it has the
-        results of other cases.
+    Raises InputError if there is no file of results or several, it cannot be read, or it says that
+    it has the results of other cases.
     """
     answers, identity, path = read_answers(results, vectors.unit, vectors.manifest["cases"])
     if identity is not None:
@@ -290,10 +273,7 @@ def read_answers(
 ) -> tuple[UnitAnswers, tuple[str, str] | None, Path]:
     """Return the answers to a unit's cases, what the file says of whose they are, and the file.
 
-    Raises
-    ------
-    InputError
-        If there is no file of results or several, or it cannot be read.
+    Raises InputError if there is no file of results or several, or it cannot be read.
     """
     path = _file(results)
     columns = UNIT_KINDS[unit].results
@@ -313,10 +293,7 @@ def _file(results: Path) -> Path:
 def copied_manifest(vectors: Vectors, results: Path) -> bool:
     """Return whether a manifest of these vectors is beside results.
 
-    Raises
-    ------
-    InputError
-        If a manifest is there that is of others.
+    Raises InputError if a manifest is there that is of others.
     """
     if not (results / NAME).is_file():
         return False

@@ -60,10 +60,7 @@ class Vectors:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return a folder's manifest.
 
-    Raises
-    ------
-    InputError
-        If there is none, or the file is no manifest of vectors.
+    Raises InputError if there is none, or the file is no manifest of vectors.
     """
     path = folder / NAME
     try:
@@ -85,10 +82,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def load_vectors(folder: Path) -> Vectors:
     """Return a folder of vectors, every file of it checked.
 
-    Raises
-    ------
-    InputError
-        If there is no manifest, it is of another kit, or a file is missing or has changed.
+    Raises InputError if there is no manifest, it is of another kit, or a file is missing or has
+    changed.
     """
     table = read_manifest(folder)
     path = folder / NAME
@@ -131,11 +126,8 @@ def unit_cases_of(vectors: Vectors) -> UnitCases:
 
     Words and arrays of C do not say of what kind a case is: kinds are empty.
 
-    Raises
-    ------
-    InputError
-        If the folder has other cases or other results, or a file does not hold what its manifest
-        says.
+    Raises InputError if the folder has other cases or other results, or a file does not hold what
+    its manifest says.
     """
     form, count = vectors.manifest.get("format"), vectors.manifest.get("cases")
     if form not in FORMATS or not isinstance(count, int):
@@ -166,10 +158,7 @@ def _is_same(path: Path, drawn: bytes) -> bool:
 def model_cases_of(vectors: Vectors) -> dict[str, dict[str, OperatorCase]]:
     """Return the cases of models by claim, and by the folder of each, in their order.
 
-    Raises
-    ------
-    InputError
-        If a file does not hold what the manifest says.
+    Raises InputError if a file does not hold what the manifest says.
     """
     found: dict[str, dict[str, OperatorCase]] = {}
     try:
@@ -206,10 +195,7 @@ Draw = Callable[[str, Profile, Level, int], list[str]]
 def model_digests(claim: str, profile: Profile, level: Level, seed: int) -> list[str]:
     """Draw the models of an operator, or networks; return the digest of each in their order.
 
-    Raises
-    ------
-    InputError
-        As `eightfold.conformance.vectors.operators.operator_cases`.
+    Raises InputError as `eightfold.conformance.vectors.operators.operator_cases`.
     """
     if claim == NETWORKS:
         cases = network_cases(profile, level, seed)
@@ -223,17 +209,10 @@ def check_models(
 ) -> None:
     """Check that the models of a folder are those that are drawn.
 
-    Parameters
-    ----------
-    claims
-        Models by claim, and by the folder of each, in the order of the manifest.
-    draw
-        What draws again, such as `model_digests`.
+    ``claims``: models by claim, and by the folder of each, in the order of the manifest. ``draw``:
+    what draws again, such as `model_digests`.
 
-    Raises
-    ------
-    InputError
-        If a claim or a model is missing or another, or anything of it.
+    Raises InputError if a claim or a model is missing or another, or anything of it.
     """
     planned = [NETWORKS] if vectors.unit == NETWORKS else vectors.manifest.get("operators")
     if isinstance(planned, list):  # an aspect may have no cases

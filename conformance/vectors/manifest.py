@@ -37,13 +37,9 @@ def manifest(
 ) -> bytes:
     """Return the text of a manifest.
 
-    Parameters
-    ----------
-    what
-        Fields of these vectors alone; with ``identity``, a SHA-256 of what is asked, where that is
-        not of the files that are not ``expected``.
-    sums
-        `checksums` of the files beside it.
+    ``what``: fields of these vectors alone; with ``identity``, a SHA-256 of what is asked, where
+    that is not of the files that are not ``expected``. ``sums``: `checksums` of the files beside
+    it.
     """
     asked = {name: sums[name] for name in sorted(sums) if "expected" not in name}
     table = {

@@ -40,16 +40,10 @@ def network_cases(
 ) -> Iterator[OperatorCase]:
     """Yield networks of the profile's operators; the same arguments give the same everywhere.
 
-    Parameters
-    ----------
-    first, count
-        As `eightfold.conformance.vectors.operators.operator_cases` takes them.
+    ``first``, ``count``: as `eightfold.conformance.vectors.operators.operator_cases` takes them.
 
-    Raises
-    ------
-    InputError
-        If there is no such level, the profile does not claim networks, claims no operator that
-        networks are made of, demands one rounding, or its limits leave too few networks.
+    Raises InputError if there is no such level, the profile does not claim networks, claims no
+    operator that networks are made of, demands one rounding, or its limits leave too few networks.
     """
     check_claim(NETWORKS, profile, level)
     operators = sorted(DRAWN.intersection(profile.claims))

@@ -82,19 +82,12 @@ def operator_cases(
     arithmetic C++ leaves undefined. They keep to the profile's limits, and to what it states of the
     operator. A fourth of those with a window is `eightfold.conformance.constraints.ORDINARY`.
 
-    Parameters
-    ----------
-    operator
-        Its name alone; or with an aspect: ``CONV_2D.beyond-spec`` has models that kernels take and
-        the spec does not, ``CONV_2D.strictness`` those that must be refused.
-    first, count
-        Only cases from number ``first``, ``count`` of them or all: a share of the work.
+    ``operator``: its name alone; or with an aspect: ``CONV_2D.beyond-spec`` has models that kernels
+    take and the spec does not, ``CONV_2D.strictness`` those that must be refused. ``first``,
+    ``count``: only cases from number ``first``, ``count`` of them or all: a share of the work.
 
-    Raises
-    ------
-    InputError
-        If there is no such level, the profile does not claim the operator, demands one rounding,
-        or its limits leave too few models.
+    Raises InputError if there is no such level, the profile does not claim the operator, demands
+    one rounding, or its limits leave too few models.
     """
     check_claim(operator, profile, level)
     share = share_of(first, count)
@@ -139,10 +132,8 @@ def share_of(first: int, count: int | None) -> range:
 def check_claim(claim: str, profile: Profile, level: Level) -> None:
     """Check that models of an operator, or networks, can be made for a profile.
 
-    Raises
-    ------
-    InputError
-        If there is no such level, the profile does not claim it, or demands one rounding.
+    Raises InputError if there is no such level, the profile does not claim it, or demands one
+    rounding.
     """
     if level not in LEVELS:
         raise InputError(f"no level {level!r}; use {', '.join(LEVELS)}")
@@ -174,15 +165,8 @@ def write_operators(
 ) -> dict[str, int]:
     """Write the cases of operators into a folder, ``manifest.json`` when all else is there.
 
-    Returns
-    -------
-    dict
-        How many models are to be computed, ``computed``, and how many to be ``refused``.
-
-    Raises
-    ------
-    InputError
-        As `operator_cases`, and if the folder cannot be written.
+    Returns how many models are to be ``computed``, and how many to be ``refused``. Raises
+    InputError as `operator_cases`, and if the folder cannot be written.
     """
     cases = {name: operator_cases(name, profile, level, seed) for name in operators}
     what = {"unit": "operators", "operators": list(operators)}
@@ -225,10 +209,7 @@ def write_models(
 def chosen(names: str, profile: Profile) -> list[str]:
     """Return operators of a list such as ``CONV_2D,ADD``; ``all`` are those of the profile.
 
-    Raises
-    ------
-    InputError
-        If there is no such operator.
+    Raises InputError if there is no such operator.
     """
     claimed = [operator for operator in OPERATORS if operator in profile.claims]
     found = claimed if names == "all" else names.split(",")

@@ -245,10 +245,7 @@ def unit_files(
 
     ``benches`` stand in place of those of ``hex``.
 
-    Raises
-    ------
-    InputError
-        As `eightfold.conformance.judge.contracts.contract_cases`.
+    Raises InputError as `eightfold.conformance.judge.contracts.contract_cases`.
     """
     cases = contract_cases(unit, profile, level, seed)
     kind = UNIT_KINDS[unit]
@@ -282,10 +279,7 @@ def write_unit(
 ) -> tuple[dict[str, bytes], UnitCases]:
     """Write `unit_files` into a folder, all or none, and return them.
 
-    Raises
-    ------
-    InputError
-        As `unit_files`, and if the folder cannot be written.
+    Raises InputError as `unit_files`, and if the folder cannot be written.
     """
     files, cases = unit_files(unit, profile, level, form, seed, benches)
     write_files({folder / name: content for name, content in files.items()})

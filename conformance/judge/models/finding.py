@@ -184,26 +184,9 @@ def judge_models(
 ) -> ClaimFinding:
     """Return what answers to models say of whoever has given them.
 
-    Parameters
-    ----------
-    claim
-        An operator, or `eightfold.conformance.verdict.NETWORKS`.
-    cases
-        Its cases; those of `eightfold.conformance.vectors`.
-    answers
-        As many, in their order.
-    profile
-        What was claimed; its reference is golden's.
-    names
-        Of the cases; their numbers if None.
-    power
-        Whether to find out what the cases could not have told apart, which takes as long as all
-        else.
-
-    Raises
-    ------
-    ValueError
-        If there are not as many answers as cases.
+    ``claim``: an operator, or `NETWORKS`. ``answers``: in the order of the cases; ValueError if
+    there are not as many. ``names``: of the cases; their numbers if None. ``power``: whether to
+    find out what the cases could not have told apart, which takes as long as all else.
     """
     labels = [str(number) for number in range(len(cases))] if names is None else names
     judged = []

@@ -37,38 +37,27 @@ Mistaken = Mapping[str, OperatorMistake]
 
 @dataclass(frozen=True, kw_only=True)
 class Impact:
-    """What mistakes do to a network.
-
-    Attributes
-    ----------
-    network
-        The network's name.
-    mistakes
-        Names of the mistakes.
-    made, operators
-        In how many operators they are made, and how many the network has.
-    inferences, changed
-        How many were run, and in how many of them an output has changed.
-    largest
-        The largest difference of an output's element: of codes, or of numbers where ``codes`` is
-        false, which it is where an output is float32.
-    agree
-        Inferences whose top-1 is as before: the first largest element of the first output.
-    right, before
-        Inferences whose top-1 is the label, with the mistakes and without; None without labels.
-    """
+    """What mistakes do to a network."""
 
     network: str
+    """The network's name."""
     mistakes: tuple[str, ...]
+    """Names of the mistakes."""
     made: int
     operators: int
+    """In how many operators they are made, and how many the network has."""
     inferences: int
     changed: int
+    """How many were run, and in how many of them an output has changed."""
     largest: float
+    """The largest difference of an output's element: of codes, or of numbers where ``codes`` is
+    false, which it is where an output is float32."""
     codes: bool
     agree: int
+    """Inferences whose top-1 is as before: the first largest element of the first output."""
     right: int | None = None
     before: int | None = None
+    """Inferences whose top-1 is the label, with the mistakes and without; None without labels."""
 
     @property
     def outputs_text(self) -> str:
@@ -100,26 +89,14 @@ class Impact:
 class Network:
     """A network with inputs, which runs with mistakes in it.
 
-    Parameters
-    ----------
-    name
-        What it is called.
-    model
-        The bytes of a ``.tflite`` file.
-    arrays
-        Inputs as `eightfold.model.inputs.frames_of` takes them, and ``labels``, integers, if they
-        are known; or, of a network with one input, that under any name and with or without a batch.
-        Without them `INFERENCES` random inputs, uniform over all codes: those of ``seed``, and the
-        seeds that follow.
-    reference
-        Whose kernels golden equals.
-    most
-        Keep to so many of the inputs, the first.
+    ``name``: what it is called. ``model``: the bytes of a ``.tflite`` file. ``arrays``: inputs as
+    `eightfold.model.inputs.frames_of` takes them, and ``labels``, integers, if they are known; or,
+    of a network with one input, that under any name and with or without a batch. Without them
+    `INFERENCES` random inputs, uniform over all codes: those of ``seed``, and the seeds that
+    follow. ``reference``: whose kernels golden equals. ``most``: keep to so many of the inputs, the
+    first.
 
-    Raises
-    ------
-    InputError
-        If the model is refused, or arrays do not fit.
+    Raises InputError if the model is refused, or arrays do not fit.
     """
 
     def __init__(
@@ -184,10 +161,8 @@ class Network:
     def impact(self, mistaken: Mistaken) -> Impact:
         """Return what mistakes do to the outputs.
 
-        Raises
-        ------
-        InputError
-            If golden refuses what an operator is given then, as an index beyond its tensor.
+        Raises InputError if golden refuses what an operator is given then, as an index beyond its
+        tensor.
         """
         made = [op for op in self.graph.operators if op.name in mistaken]
         pairs = list(zip(self.golden, self.run(mistaken), strict=True))
@@ -259,10 +234,8 @@ def mistakes_found(
 ) -> tuple[dict[str, OperatorMistake], list[str]]:
     """Return the first mistake with a name of each claim that deviates, as operators make it.
 
-    Returns
-    -------
-    The mistakes, and the claims that deviate and of which no such mistake is known. A mistake of
-    an operator counts before the requantizer's, which comes with the rules of its contract.
+    And the claims that deviate and of which no such mistake is known. A mistake of an operator
+    counts before the requantizer's, which comes with the rules of its contract.
     """
     made: dict[str, OperatorMistake] = {}
     unknown = []

@@ -91,10 +91,7 @@ def names_told(
 ) -> list[MistakeNames]:
     """Return what runtimes are told that make one mistake each in an operator.
 
-    Raises
-    ------
-    InputError
-        As `eightfold.conformance.vectors.operators.operator_cases`.
+    Raises InputError as `eightfold.conformance.vectors.operators.operator_cases`.
     """
     subjects = []
     for case in operator_cases(operator, profile, level, seed):

@@ -21,21 +21,14 @@ _ENDINGS = {
 
 @dataclass(frozen=True)
 class ModelOutcome:
-    """What an answer has shown of a case.
-
-    Attributes
-    ----------
-    outcome
-        In one word.
-    message
-        In one line, if it is not exact: what is wrong first, or what a runtime said.
-    place
-        The first wrong element, if all shapes are right: tensor index and place.
-    """
+    """What an answer has shown of a case."""
 
     outcome: CaseOutcome
+    """In one word."""
     message: str = ""
+    """In one line, if it is not exact: what is wrong first, or what a runtime said."""
     place: tuple[int, tuple[int, ...]] | None = None
+    """The first wrong element, if all shapes are right: tensor index and place."""
 
 
 def shown(case: OperatorCase, graph: Graph | None, answer: ModelAnswer) -> ModelOutcome:

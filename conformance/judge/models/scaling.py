@@ -55,37 +55,27 @@ DOUBLE = Arithmetic(scale="float64", second="half_away")
 
 @dataclass(frozen=True)
 class Scaling:
-    """What an operator requantizes. All arrays broadcast to ``shape``.
-
-    Attributes
-    ----------
-    acc, bias
-        int64: accumulators, and what is added to them, if the operator has a bias.
-    multiplier, shift
-        int64.
-    real
-        float64: what they stand for. ``real_32``: the same of scales multiplied in float32.
-    zero_point, low, high
-        int: of the output.
-    arithmetic
-        How the reference computes.
-    terms
-        What is scaled before, to make the accumulator: pairs of another scaling and its sign, of
-        ADD and SUB. ``acc`` is then not used.
-    """
+    """What an operator requantizes. All arrays broadcast to ``shape``."""
 
     shape: tuple[int, ...]
     acc: Integers
     multiplier: Integers
     shift: Integers
     real: NDArray[np.float64]
+    """What multiplier and shift stand for."""
     zero_point: int
     low: int
     high: int
+    """Of the output, as the zero point."""
     bias: Integers | None = None
+    """What is added to the accumulators, if the operator has a bias."""
     real_32: NDArray[np.float32] | None = None
+    """As ``real``, of scales multiplied in float32."""
     arithmetic: Arithmetic = TWO_ROUNDINGS
+    """How the reference computes."""
     terms: tuple[tuple["Scaling", int], ...] = ()
+    """What is scaled before, to make the accumulator: pairs of another scaling and its sign, of ADD
+    and SUB. ``acc`` is then not used."""
 
     def results(self, arithmetic: Arithmetic) -> NDArray[np.int8]:
         """Return the codes, scaled as ``arithmetic`` says everywhere."""

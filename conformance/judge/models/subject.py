@@ -26,25 +26,17 @@ class SameError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class OperatorRun:
-    """One run of an operator.
-
-    Attributes
-    ----------
-    graph, operator
-        A graph and one of its operators.
-    values
-        What the operator reads and is no constant, by tensor index.
-    expected
-        Golden's results.
-    reference
-        Whose kernels golden equals.
-    """
+    """One run of an operator."""
 
     graph: Graph
     operator: Operator
+    """A graph and one of its operators."""
     values: Mapping[int, np.ndarray]
+    """What the operator reads and is no constant, by tensor index."""
     expected: tuple[np.ndarray, ...]
+    """Golden's results."""
     reference: Reference = "litert"
+    """Whose kernels golden equals."""
 
     @cached_property
     def call(self) -> OperatorCall:
@@ -86,10 +78,7 @@ class OperatorRun:
     def quantization(self, position: int) -> Quantization:
         """Return the quantization of an input, or of the first output.
 
-        Raises
-        ------
-        SameError
-            If there is none.
+        Raises SameError if there is none.
         """
         if position != OUTPUT and position >= len(self.operator.inputs):
             raise SameError

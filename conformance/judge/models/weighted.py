@@ -76,14 +76,9 @@ def sums(
 ) -> Integers:
     """Return the accumulators of a convolution whose window reads at ``taps``.
 
-    Parameters
-    ----------
-    outside
-        What is read there, after the zero point is subtracted.
-    weights, x
-        In place of the operator's.
-    tiled
-        Output channel c of a depthwise convolution reads input channel ``c mod channels``.
+    ``outside``: what is read there, after the zero point is subtracted. ``weights``, ``x``: in
+    place of the operator's. ``tiled``: output channel c of a depthwise convolution reads input
+    channel ``c mod channels``.
     """
     zero_point = call.quantization(0).per_tensor()[1]
     source = (call.codes(0) if x is None else x).astype(np.int64) - zero_point
