@@ -12,7 +12,7 @@ import numpy as np
 from eightfold.conformance.judge.arithmetic import saturate, wrap
 from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds, wide
-from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made
+from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, Table, made, named
 from eightfold.conformance.units.dot import differences
 from eightfold.golden.fixed_point import Integers, wrap32
 
@@ -139,150 +139,85 @@ def _accumulate(way: str, before: Any, products: Integers, after: Integers) -> I
     return saturate(sum_ + after, width)
 
 
-def _of_operands() -> list[Mistake]:
-    found = []
-    for field, one, other in (("input", "inputs", "an input"), ("weight", "weights", "a weight")):
-        z = f"The zero point of the {one}"
-        made_ = {
-            "zero_point_missing": (f"{z} is not subtracted.", {f"{field}_zero_point": "missing"}),
-            "zero_point_added": (
-                f"{z} is added, not subtracted.",
-                {f"{field}_zero_point": "added"},
-            ),
-            "zero_point_unsigned": (
-                f"{z} is read without a sign: -128 counts as 128.",
-                {f"{field}_zero_point": "unsigned"},
-            ),
-            "unsigned": (
-                f"The {one} are read without a sign: -1 counts as 255 (`$signed` is missing, or "
-                "they are `uint8`).",
-                {field: "unsigned"},
-            ),
-            "offset": (
-                f"The {one} have 128 added to them, as uint8 with a zero point of 128 has, and "
-                "their zero point is left as it is.",
-                {field: "offset"},
-            ),
-            "magnitude": (f"The {one} have lost their sign.", {field: "magnitude"}),
-            "symmetric": (
-                f"Where one of the {one} is -128, it counts as -127.",
-                {field: "symmetric"},
-            ),
-            "difference_8_wraps": (
-                f"The difference of {other} and its zero point is kept in 8 bits, and wraps; it "
-                "needs 9.",
-                {f"{field}_difference": "wraps_8"},
-            ),
-            "difference_8_saturates": (
-                f"The difference of {other} and its zero point saturates to 8 bits; it needs 9.",
-                {f"{field}_difference": "saturates_8"},
-            ),
-            "difference_unsigned": (
-                f"The difference of {other} and its zero point is multiplied without its sign, as "
-                "an unsigned word of 9 bits.",
-                {f"{field}_difference": "unsigned_9"},
-            ),
-        }
-        found += [Mistake(f"{field}_{name}", *made_[name]) for name in made_]
-    return found
+def _of_operand(field: str, one: str, other: str) -> Table:
+    point, zero = f"{field}_zero_point", f"The zero point of the {one}"
+    register, difference = f"{field}_difference", f"The difference of {other} and its zero point"
+    return {
+        (f"{point}_missing", point, "missing"): f"{zero} is not subtracted.",
+        (f"{point}_added", point, "added"): f"{zero} is added, not subtracted.",
+        (f"{point}_unsigned", point, "unsigned"): f"{zero} is read without a sign: -128 counts as "
+        "128.",
+        (f"{field}_unsigned", field, "unsigned"): f"The {one} are read without a sign: -1 counts "
+        "as 255 (`$signed` is missing, or they are `uint8`).",
+        (f"{field}_offset", field, "offset"): f"The {one} have 128 added to them, as uint8 with a "
+        "zero point of 128 has, and their zero point is left as it is.",
+        (f"{field}_magnitude", field, "magnitude"): f"The {one} have lost their sign.",
+        (f"{field}_symmetric", field, "symmetric"): f"Where one of the {one} is -128, it counts as "
+        "-127.",
+        (f"{register}_8_wraps", register, "wraps_8"): f"{difference} is kept in 8 bits, and wraps; "
+        "it needs 9.",
+        (f"{register}_8_saturates", register, "saturates_8"): f"{difference} saturates to 8 bits; "
+        "it needs 9.",
+        (f"{register}_unsigned", register, "unsigned_9"): f"{difference} is multiplied without its "
+        "sign, as an unsigned word of 9 bits.",
+    }
 
 
-def _of_accumulators() -> list[Mistake]:
-    found = [
-        Mistake(
-            f"accumulator_{width}_wraps",
-            f"The accumulator has {width} bits, and wraps.",
-            {"accumulator": f"wraps_{width}"},
-        )
+def _of_accumulators() -> dict[tuple[Any, ...], str]:
+    found: dict[tuple[Any, ...], str] = {
+        (f"accumulator_{width}_wraps", "accumulator", f"wraps_{width}"): f"The accumulator has "
+        f"{width} bits, and wraps."
         for width in (16, 18, 20, 24)
-    ]
+    }
     for width in (16, 24, 32):
+        name, saturates = f"accumulator_{width}_saturates", f"saturates_{width}"
         wraps = " where the reference wraps" if width == 32 else ""
         text = f"The accumulator saturates at {width} bits with every addition{wraps}"
-        changes = {"accumulator": f"saturates_{width}"}
-        found.append(
-            Mistake(f"accumulator_{width}_saturates", f"{text}; it begins with the bias.", changes)
-        )
+        found[name, "accumulator", saturates] = f"{text}; it begins with the bias."
         if width == 16:  # products alone do not leave 24 bits: then only the end saturates
-            found.append(
-                Mistake(
-                    "accumulator_16_saturates_bias_last",
-                    f"{text}; the bias is added after the products.",
-                    changes | {"bias": "last"},
-                )
-            )
-        found.append(
-            Mistake(
-                f"sum_{width}_saturates",
-                f"The sum of products is whole, and with the bias it saturates to {width} "
-                f"bits{wraps}.",
-                {"accumulator": f"ends_saturated_{width}"},
-            )
+            key = f"{name}_bias_last", "accumulator bias", f"{saturates} last"
+            found[key] = f"{text}; the bias is added after the products."
+        found[f"sum_{width}_saturates", "accumulator", f"ends_saturated_{width}"] = (
+            f"The sum of products is whole, and with the bias it saturates to {width} bits{wraps}."
         )
     return found
 
 
-MISTAKES = (
-    *_of_operands(),
-    Mistake(
-        "zero_points_swapped",
-        "The zero points are swapped: that of the weights is subtracted from the inputs, and the "
-        "other way round.",
-        {"zero_points": "swapped"},
-    ),
-    Mistake(
-        "zero_points_missing",
-        "Neither zero point is subtracted.",
-        {"input_zero_point": "missing", "weight_zero_point": "missing"},
-    ),
-    Mistake(
-        "zero_points_added",
-        "Both zero points are added, not subtracted.",
-        {"input_zero_point": "added", "weight_zero_point": "added"},
-    ),
-    Mistake(
-        "operands_unsigned",
-        "Inputs and weights are both read without a sign.",
-        {"input": "unsigned", "weight": "unsigned"},
-    ),
-    Mistake(
-        "cross_term_missing",
-        "The product of differences is expanded, and the term length * zx * zw is missing.",
-        {"cross_term": "missing"},
-    ),
-    Mistake(
-        "cross_term_of_64",
-        "The product of differences is expanded, and its last term is 64 * zx * zw, whatever the "
-        "length.",
-        {"cross_term": "full_length"},
-    ),
-    Mistake("last_missing", "The last element is left out.", {"length": "last_missing"}),
-    Mistake("first_missing", "The first element is left out.", {"length": "first_missing"}),
-    *(
-        Mistake(
-            f"length_of_{lanes}",
-            f"Elements come in groups of {lanes}, and what is left of the length is left out.",
-            {"length": f"multiple_of_{lanes}"},
-        )
+_TABLE: Table = {
+    **_of_operand("input", "inputs", "an input"),
+    **_of_operand("weight", "weights", "a weight"),
+    ("zero_points_swapped", "zero_points", "swapped"): "The zero points are swapped: that of the "
+    "weights is subtracted from the inputs, and the other way round.",
+    ("zero_points_missing", "input_zero_point weight_zero_point", "missing missing"): "Neither "
+    "zero point is subtracted.",
+    ("zero_points_added", "input_zero_point weight_zero_point", "added added"): "Both zero points "
+    "are added, not subtracted.",
+    ("operands_unsigned", "input weight", "unsigned unsigned"): "Inputs and weights are both read "
+    "without a sign.",
+    ("cross_term_missing", "cross_term", "missing"): "The product of differences is expanded, and "
+    "the term length * zx * zw is missing.",
+    ("cross_term_of_64", "cross_term", "full_length"): "The product of differences is expanded, "
+    "and its last term is 64 * zx * zw, whatever the length.",
+    ("last_missing", "length", "last_missing"): "The last element is left out.",
+    ("first_missing", "length", "first_missing"): "The first element is left out.",
+    **{
+        (f"length_of_{lanes}", "length", f"multiple_of_{lanes}"): f"Elements come in groups of "
+        f"{lanes}, and what is left of the length is left out."
         for lanes in (2, 4, 8, 16)
-    ),
-    Mistake(
-        "product_16_wraps",
-        "A product is kept in 16 bits, and wraps; that of two differences needs 18.",
-        {"product": "wraps_16"},
-    ),
-    Mistake("product_16_saturates", "A product saturates to 16 bits.", {"product": "saturates_16"}),
-    Mistake(
-        "product_unsigned",
-        "A product of 16 bits is added without its sign.",
-        {"product": "unsigned_16"},
-    ),
-    *_of_accumulators(),
-    Mistake("bias_missing", "There is no bias.", {"bias": "missing"}),
-    Mistake("bias_subtracted", "The bias is subtracted.", {"bias": "subtracted"}),
-    Mistake("bias_twice", "The bias is added twice.", {"bias": "twice"}),
-    Mistake("bias_16", "The bias is cut to its lower 16 bits.", {"bias": "wraps_16"}),
-)
+    },
+    ("product_16_wraps", "product", "wraps_16"): "A product is kept in 16 bits, and wraps; that of "
+    "two differences needs 18.",
+    ("product_16_saturates", "product", "saturates_16"): "A product saturates to 16 bits.",
+    ("product_unsigned", "product", "unsigned_16"): "A product of 16 bits is added without its "
+    "sign.",
+    **_of_accumulators(),
+    ("bias_missing", "bias", "missing"): "There is no bias.",
+    ("bias_subtracted", "bias", "subtracted"): "The bias is subtracted.",
+    ("bias_twice", "bias", "twice"): "The bias is added twice.",
+    ("bias_16", "bias", "wraps_16"): "The bias is cut to its lower 16 bits.",
+}
+
+MISTAKES = named(_TABLE)
 """What dot products do in place of the reference."""
 
 

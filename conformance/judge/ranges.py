@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.judge.rules import Features, Mask, bounds
-from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made
+from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, Table, made, named
 from eightfold.conformance.judge.tables import scales
 from eightfold.golden.fake_quantize import ZERO_POINT_TOLERANCE
 from eightfold.golden.fixed_point import Integers
@@ -162,96 +162,46 @@ def _rounded(position: Floats, mode: str) -> Integers:
     return np.clip(way(position), -(2.0**40), 2.0**40).astype(np.int64)
 
 
-MISTAKES = (
-    Mistake(
-        "scale_nearest",
-        "The scale is the nearest float32, though a float32 beside it gives the limits back.",
-        {"scale": "nearest"},
-    ),
-    Mistake(
-        "scale_float32",
-        "The scale is computed in float32, which rounds the width and the quotient.",
-        {"scale": "float32"},
-    ),
-    Mistake(
-        "scale_of_larger_side",
-        "The scale is that of the side of 0 that needs the larger one.",
-        {"scale": "largest"},
-    ),
-    Mistake(
-        "steps_are_levels",
-        "The width is divided by the levels, and not by one less.",
-        {"steps": "levels"},
-    ),
-    Mistake(
-        "zero_point_float32",
-        "The zero point is computed in float32, in place of float64.",
-        {"position": "float32"},
-    ),
-    Mistake(
-        "zero_point_by_scale",
-        "The zero point is computed from the scale after that is rounded to float32.",
-        {"position": "by_scale"},
-    ),
-    Mistake("zero_point_down", "The zero point is rounded down.", {"rounding": "down"}),
-    Mistake("zero_point_up", "The zero point is rounded up.", {"rounding": "up"}),
-    Mistake("zero_point_negated", "The zero point has the other sign.", {"zero_point": "negated"}),
-    Mistake(
-        "zero_point_unsigned",
-        "The zero point is that of uint8 codes, 128 above that of int8.",
-        {"zero_point": "unsigned"},
-    ),
-    Mistake(
-        "weights_from_minus_128",
-        "The codes of 255 levels begin at -128: their zero point is -1, not 0.",
-        {"offset": "128"},
-    ),
-    Mistake(
-        "zero_point_exact",
-        "A zero point has to be an integer exactly: ranges rounded to float32 are refused.",
-        {"tolerance": "exact"},
-    ),
-    Mistake(
-        "zero_point_millionth",
-        "A zero point may miss an integer by 1e-6, less than float32 limits miss it by.",
-        {"tolerance": "millionth"},
-    ),
-    Mistake(
-        "zero_point_nudged",
-        "Any zero point is rounded to an integer; real 0 is no code then.",
-        {"tolerance": "any"},
-    ),
-    Mistake(
-        "levels_unchecked",
-        "Numbers of levels other than 255 and 256 are accepted.",
-        {"levels": "unchecked"},
-    ),
-    Mistake(
-        "inverted_swapped",
-        "A range whose low is above its high is accepted with its ends swapped.",
-        {"inverted": "swapped"},
-    ),
-    Mistake(
-        "output_ignored",
-        "The output's range is not compared with the input's.",
-        {"output": "ignored"},
-    ),
-    Mistake(
-        "asymmetric_weights",
-        "Ranges of 255 levels are accepted though they are not symmetric.",
-        {"symmetry": "ignored"},
-    ),
-    Mistake(
-        "range_extended",
-        "A range without 0 is extended to it, as TFLite's converter does, and not refused.",
-        {"zero": "extended"},
-    ),
-    Mistake(
-        "invalid_kept",
-        "Where there is no scale and zero point, the results beside the flag are not 0.",
-        {"invalid": "kept"},
-    ),
-)
+_TABLE: Table = {
+    ("scale_nearest", "scale", "nearest"): "The scale is the nearest float32, though a float32 "
+    "beside it gives the limits back.",
+    ("scale_float32", "scale", "float32"): "The scale is computed in float32, which rounds the "
+    "width and the quotient.",
+    ("scale_of_larger_side", "scale", "largest"): "The scale is that of the side of 0 that needs "
+    "the larger one.",
+    ("steps_are_levels", "steps", "levels"): "The width is divided by the levels, and not by one "
+    "less.",
+    ("zero_point_float32", "position", "float32"): "The zero point is computed in float32, in "
+    "place of float64.",
+    ("zero_point_by_scale", "position", "by_scale"): "The zero point is computed from the scale "
+    "after that is rounded to float32.",
+    ("zero_point_down", "rounding", "down"): "The zero point is rounded down.",
+    ("zero_point_up", "rounding", "up"): "The zero point is rounded up.",
+    ("zero_point_negated", "zero_point", "negated"): "The zero point has the other sign.",
+    ("zero_point_unsigned", "zero_point", "unsigned"): "The zero point is that of uint8 codes, 128 "
+    "above that of int8.",
+    ("weights_from_minus_128", "offset", "128"): "The codes of 255 levels begin at -128: their "
+    "zero point is -1, not 0.",
+    ("zero_point_exact", "tolerance", "exact"): "A zero point has to be an integer exactly: ranges "
+    "rounded to float32 are refused.",
+    ("zero_point_millionth", "tolerance", "millionth"): "A zero point may miss an integer by 1e-6, "
+    "less than float32 limits miss it by.",
+    ("zero_point_nudged", "tolerance", "any"): "Any zero point is rounded to an integer; real 0 is "
+    "no code then.",
+    ("levels_unchecked", "levels", "unchecked"): "Numbers of levels other than 255 and 256 are "
+    "accepted.",
+    ("inverted_swapped", "inverted", "swapped"): "A range whose low is above its high is accepted "
+    "with its ends swapped.",
+    ("output_ignored", "output", "ignored"): "The output's range is not compared with the input's.",
+    ("asymmetric_weights", "symmetry", "ignored"): "Ranges of 255 levels are accepted though they "
+    "are not symmetric.",
+    ("range_extended", "zero", "extended"): "A range without 0 is extended to it, as TFLite's "
+    "converter does, and not refused.",
+    ("invalid_kept", "invalid", "kept"): "Where there is no scale and zero point, the results "
+    "beside the flag are not 0.",
+}
+
+MISTAKES = named(_TABLE)
 """What converters of ranges do in place of the reference."""
 
 

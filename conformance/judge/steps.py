@@ -14,7 +14,7 @@ import numpy as np
 from eightfold.conformance.judge.dot import DOT, OPERANDS, ZERO_POINTS
 from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds, wide
-from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made
+from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, Table, made, named
 from eightfold.conformance.units.sequence import sums
 from eightfold.golden.fixed_point import Integers
 
@@ -39,45 +39,26 @@ class StepArithmetic:
     accumulator: str = "wraps_32"
 
 
-OF_TILES = tuple(
-    Mistake(name, sentence, changes)
-    for name, sentence, changes in (
-        (
-            "accumulator_not_cleared",
-            "The accumulator is not cleared: a sum and its bias are added to the sum before it.",
-            {"clear": "kept"},
-        ),
-        (
-            "clear_ignored",
-            "The signal to clear has no effect: all tiles are added up, and no bias.",
-            {"clear": "ignored"},
-        ),
-        (
-            "clear_late",
-            "The accumulator is cleared a step late: the first tile is added to the sum before.",
-            {"clear": "late"},
-        ),
-        (
-            "tiles_one_less",
-            "The tiles are counted, and one too few: the last one begins a sum of its own.",
-            {"clear": "one_less"},
-        ),
-        (
-            "tiles_one_more",
-            "The tiles are counted, and one too many: the first of the next sum is added as well.",
-            {"clear": "one_more"},
-        ),
-        (
-            "first_tile_missing",
-            "The first tile is left out: `clear ? bias : accumulator + products`.",
-            {"tile": "first_missing"},
-        ),
-        ("last_tile_missing", "The last tile is left out.", {"tile": "last_missing"}),
-        ("last_tile_twice", "The last tile is added twice.", {"tile": "last_twice"}),
-        ("bias_per_tile", "The bias is added with each tile, not once a sum.", {"bias": "each"}),
-        ("bias_missing", "There is no bias.", {"bias": "missing"}),
-    )
-)
+_OF_TILES: Table = {
+    ("accumulator_not_cleared", "clear", "kept"): "The accumulator is not cleared: a sum and its "
+    "bias are added to the sum before it.",
+    ("clear_ignored", "clear", "ignored"): "The signal to clear has no effect: all tiles are added "
+    "up, and no bias.",
+    ("clear_late", "clear", "late"): "The accumulator is cleared a step late: the first tile is "
+    "added to the sum before.",
+    ("tiles_one_less", "clear", "one_less"): "The tiles are counted, and one too few: the last one "
+    "begins a sum of its own.",
+    ("tiles_one_more", "clear", "one_more"): "The tiles are counted, and one too many: the first "
+    "of the next sum is added as well.",
+    ("first_tile_missing", "tile", "first_missing"): "The first tile is left out: `clear ? bias : "
+    "accumulator + products`.",
+    ("last_tile_missing", "tile", "last_missing"): "The last tile is left out.",
+    ("last_tile_twice", "tile", "last_twice"): "The last tile is added twice.",
+    ("bias_per_tile", "bias", "each"): "The bias is added with each tile, not once a sum.",
+    ("bias_missing", "bias", "missing"): "There is no bias.",
+}
+
+OF_TILES = named(_OF_TILES)
 """What processing elements do with tiles in place of the reference."""
 
 MISTAKES = OF_TILES + tuple(

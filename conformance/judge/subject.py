@@ -43,6 +43,24 @@ class Mistake(NamedMistake):
         return replace(choices, **self.changes)
 
 
+Table = Mapping[tuple[Any, ...], str]
+"""Sentences of mistakes by name, choice, what that is in place of the reference's, and their forms;
+of several choices, names and values have blanks between. Without forms it is one everywhere."""
+
+
+def named(table: Table) -> tuple[Mistake, ...]:
+    """Return the mistakes of a table."""
+    return tuple(
+        Mistake(name, sentence, _changes(choices, values), *forms)
+        for (name, choices, values, *forms), sentence in table.items()
+    )
+
+
+def _changes(choices: str, values: str | int) -> dict[str, str | int]:
+    given = values.split() if isinstance(values, str) else [values]
+    return dict(zip(choices.split(), given, strict=True))
+
+
 def made(choices: C, mistakes: Iterable[Mistake]) -> C:
     """Return ``choices`` with all of the mistakes in them."""
     for mistake in mistakes:

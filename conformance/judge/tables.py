@@ -5,7 +5,7 @@ float32.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from eightfold.conformance.judge.arithmetic import compute as requantize
 from eightfold.conformance.judge.forms import FORMS, Form
 from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds
-from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made, rows
+from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made, named, rows
 from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.conformance.units.tables import OPERATORS
 from eightfold.golden.fixed_point import (
@@ -235,6 +235,38 @@ _ROUNDED = {
 }
 
 
+_OF_ALL = {
+    ("input_zero_point_missing", "input_zero_point", "missing"): "The input's zero point is not "
+    "subtracted.",
+    ("input_zero_point_added", "input_zero_point", "added"): "The input's zero point is added, not "
+    "subtracted.",
+    ("wraps", "clamp", "wraps"): "What exceeds 127 wraps in 8 bits and is not clamped.",
+    ("symmetric", "clamp", "symmetric"): "The least result is -127.",
+    ("input_compared_unsigned", "input_range", "unsigned"): "The input less its zero point is "
+    "compared with the ends of its range without its sign: what is negative gives the largest "
+    "result.",
+    ("result_compared_unsigned", "clamp", "unsigned"): "The result is compared with 127 without "
+    "its sign: what is negative becomes 127.",
+    **{(name, "order", order): text for name, (text, order) in ORDERED.items()},
+}
+
+_OF_LOGISTIC = {
+    ("output_zero_point_missing", "output_zero_point", "missing"): "The output's zero point of "
+    "-128 is not added.",
+}
+
+_OF_FIXED_POINT = {
+    ("float32_table", "form", "float32"): "A table filled in float32: LiteRT's form.",
+    ("float64_table", "form", "float64"): "A table filled in float64.",
+}
+
+_OF_FLOATS = {
+    ("float64", "form", "float64"): "All is computed in float64, in place of float32.",
+    ("fixed_point", "form", "fixed_point"): "The function is computed in fixed point: TFLite "
+    "Micro's form.",
+}
+
+
 def _mistakes(operator: str, fixed: bool) -> tuple[Mistake, ...]:
     name = operator.lower()
     low = OFFSETS[operator]
@@ -252,70 +284,26 @@ def _mistakes(operator: str, fixed: bool) -> tuple[Mistake, ...]:
     }
     found = [
         *(
-            (key, f"{text}.", {"function": key, **float_})
+            Mistake(key, f"{text}.", {"function": key, **float_})
             for key, text in rough.items()
             if key in FUNCTIONS[operator]
         ),
         *(
-            (mode, f"Results are {does}.", {"rounding": mode})
+            Mistake(mode, f"Results are {does}.", {"rounding": mode})
             for mode, does in _ROUNDED.items()
             if not (low and mode == "down")  # the function is positive: truncation is the same
         ),
-        (
-            "input_zero_point_missing",
-            "The input's zero point is not subtracted.",
-            {"input_zero_point": "missing"},
-        ),
-        (
-            "input_zero_point_added",
-            "The input's zero point is added, not subtracted.",
-            {"input_zero_point": "added"},
-        ),
-        ("wraps", "What exceeds 127 wraps in 8 bits and is not clamped.", {"clamp": "wraps"}),
-        ("symmetric", "The least result is -127.", {"clamp": "symmetric"}),
-        (
-            "input_compared_unsigned",
-            "The input less its zero point is compared with the ends of its range without its "
-            "sign: what is negative gives the largest result.",
-            {"input_range": "unsigned"},
-        ),
-        (
-            "result_compared_unsigned",
-            "The result is compared with 127 without its sign: what is negative becomes 127.",
-            {"clamp": "unsigned"},
-        ),
-        *((name, text, {"order": order}) for name, (text, order) in ORDERED.items()),
+        *named(_OF_ALL),
+        *(named(_OF_LOGISTIC) if low else ()),
+        *named(_OF_FIXED_POINT if fixed else _OF_FLOATS),
     ]
-    if low:
-        found.append(
-            (
-                "output_zero_point_missing",
-                "The output's zero point of -128 is not added.",
-                {"output_zero_point": "missing"},
-            )
-        )
-    if fixed:
+    if not fixed:
+        text = f"multiplied by {steps - 1}, so that 1 is the largest code, and not by {steps}"
         found += [
-            ("float32_table", "A table filled in float32: LiteRT's form.", {"form": "float32"}),
-            ("float64_table", "A table filled in float64.", {"form": "float64"}),
+            Mistake("one_step_less", f"The function is {text}.", {"steps": "one_less"}),
+            Mistake(f"input_{end}", f"The input is cut to -{end} to {end}.", {"input_range": end}),
         ]
-    else:
-        found += [
-            ("float64", "All is computed in float64, in place of float32.", {"form": "float64"}),
-            (
-                "fixed_point",
-                "The function is computed in fixed point: TFLite Micro's form.",
-                {"form": "fixed_point"},
-            ),
-            (
-                "one_step_less",
-                f"The function is multiplied by {steps - 1}, so that 1 is the largest code, and "
-                f"not by {steps}.",
-                {"steps": "one_less"},
-            ),
-            (f"input_{end}", f"The input is cut to -{end} to {end}.", {"input_range": end}),
-        ]
-    return tuple(Mistake(f"{name}_{key}", text, changes) for key, text, changes in found)
+    return tuple(replace(each, name=f"{name}_{each.name}") for each in found)
 
 
 @cache
@@ -465,31 +453,24 @@ ALWAYS_INT8 = {
 """Mistakes of a requantizer that a table of codes cannot show, whatever its scales: the clamp is
 that of int8, the accumulator has nine bits, and a ratio's multiplier its leading one."""
 
-_QUANTIZE_OWN = (
-    Mistake(
-        "quantize_ratio_float32",
-        "The ratio of the scales is computed in float32, in place of float64.",
-        {"ratio": "float32"},
-    ),
-    Mistake(
-        "quantize_inverse_float32",
-        "The input's scale is multiplied by the output's inverse, which is rounded to float32.",
-        {"ratio": "inverse"},
-    ),
-    Mistake(
-        "quantize_input_zero_point_missing",
-        "The input's zero point is not subtracted.",
-        {"input_zero_point": "missing"},
-    ),
-    Mistake(
-        "quantize_input_zero_point_added",
-        "The input's zero point is added, not subtracted.",
-        {"input_zero_point": "added"},
-    ),
-    *(
-        Mistake(f"quantize_{name}", text, {"order": order})
-        for name, (text, order) in ORDERED.items()
-    ),
+_QUANTIZE_OWN = named(
+    {
+        ("quantize_ratio_float32", "ratio", "float32"): "The ratio of the scales is computed in "
+        "float32, in place of float64.",
+        ("quantize_inverse_float32", "ratio", "inverse"): "The input's scale is multiplied by the "
+        "output's inverse, which is rounded to float32.",
+        (
+            "quantize_input_zero_point_missing",
+            "input_zero_point",
+            "missing",
+        ): "The input's zero point is not subtracted.",
+        (
+            "quantize_input_zero_point_added",
+            "input_zero_point",
+            "added",
+        ): "The input's zero point is added, not subtracted.",
+        **{(f"quantize_{name}", "order", order): text for name, (text, order) in ORDERED.items()},
+    }
 )
 
 

@@ -10,7 +10,7 @@ from functools import cache
 
 from eightfold.conformance.judge.arithmetic import compute, reference_arithmetic
 from eightfold.conformance.judge.forms import Cases, Form
-from eightfold.conformance.judge.subject import Mistake, made
+from eightfold.conformance.judge.subject import Mistake, Table, made, named
 from eightfold.golden.fixed_point import Integers
 
 TWO, ONE, TPU = ("tflite",), ("tflite_single",), ("tpu_mlir_8", "tpu_mlir_32")
@@ -126,255 +126,92 @@ def _scales() -> Iterator[Mistake]:
     )
 
 
-_OTHERS = (
-    (
-        "first_without_doubling",
-        "The high multiply takes the upper word of the product (`>> 32`) without doubling it "
-        "(`>> 31`): half of the value.",
-        {"first_shift": 32},
-        TWO,
-    ),
-    (
-        "operand_unsigned",
-        "The operand is multiplied as an unsigned word: one unsigned operand makes a Verilog "
-        "product unsigned (`$signed` is missing).",
-        {"operand": "unsigned"},
-        ALL,
-    ),
-    (
-        "second_logical_repaired",
-        "The second rounding's right shift is logical (`>>`), and negative results are repaired "
-        "where bits 15 to 8 are ones, which they are not if they are far from 0 or the shift is "
-        "large.",
-        {"second": "logical_repaired"},
-        TWO,
-    ),
-    (
-        "second_half_away_and_even",
-        "The second rounding adds one where the remainder exceeds TFLite's threshold, and where it "
-        "equals it and the quotient is odd: a shift of 0 so adds one to odd values.",
-        {"second": "half_away_and_even"},
-        TWO,
-    ),
-    (
-        "multiplier_upper_16",
-        "Only the upper 16 bits of the multiplier are multiplied.",
-        {"multiplier": "upper_16"},
-        WIDE,
-    ),
-    (
-        "multiplier_rounded_16",
-        "The multiplier is rounded to 16 bits.",
-        {"multiplier": "rounded_16"},
-        WIDE,
-    ),
-    (
-        "multiplier_leading_one",
-        "The multiplier's bit 30 is not read, but taken for 1: a multiplier of 0, or below 2^30, "
-        "counts as more.",
-        {"multiplier": "leading_one"},
-        WIDE,
-    ),
-    (
-        "product_32",
-        "The product of two 32-bit words is kept in 32 bits: its upper half is lost.",
-        {"product": "wraps_32"},
-        ALL,
-    ),
-    (
-        "product_48",
-        "The product is kept in 48 bits, the width of a DSP block's sum: its upper bits are lost.",
-        {"product": "wraps_48"},
-        WIDE,
-    ),
-    (
-        "high_16",
-        "The high multiply's result is kept in 16 bits, and wraps, in front of the right shift.",
-        {"high": "wraps_16"},
-        TWO,
-    ),
-    (
-        "high_16_saturates",
-        "The high multiply's result saturates to 16 bits in front of the right shift.",
-        {"high": "saturates_16"},
-        TWO,
-    ),
-    (
-        "scaled_16",
-        "The scaled value is kept in 16 bits, and wraps, in front of the zero point.",
-        {"scaled": "wraps_16"},
-        ALL,
-    ),
-    (
-        "scaled_8",
-        "The scaled value is clamped to int8 before the zero point is added, and again after it.",
-        {"scaled": "saturates_8"},
-        ALL,
-    ),
-    (
-        "scaled_wraps",
-        "The scaled value, and the sum with the zero point, wrap to 32 bits where the reference "
-        "keeps 64.",
-        {"scaled": "wraps_32", "zero_point": "added"},
-        TPU,
-    ),
-    (
-        "left_saturates",
-        "The left shift saturates to 32 bits where the reference wraps.",
-        {"left": "saturates"},
-        TWO,
-    ),
-    (
-        "left_wide",
-        "The left shift has more than 32 bits, where the reference wraps.",
-        {"left": "wide"},
-        TWO,
-    ),
-    (
-        "left_after",
-        "The left shift is done after the high multiply, on rounded bits, and not before it.",
-        {"left": "after"},
-        TWO,
-    ),
-    (
-        "left_missing",
-        "There is no left shift: shifts to the left count as 0.",
-        {"left": "missing"},
-        ALL,
-    ),
-    (
-        "shift_negated",
-        "The sign of the shift is read the other way: TFLite's positive shift is to the left.",
-        {"shift": "negated"},
-        TFLITE,
-    ),
-    (
-        "right_one_more",
-        "The right shift is one too many: half of the value.",
-        {"right": "one_more"},
-        ALL,
-    ),
-    (
-        "right_one_less",
-        "The right shift is one too few: twice the value.",
-        {"right": "one_less"},
-        ALL,
-    ),
-    ("right_missing", "There is no right shift.", {"right": "missing"}, TWO),
-    (
-        "right_4_bits",
-        "The right shift is a field of 4 bits: 16 counts as 0.",
-        {"right": "narrow"},
-        TWO,
-    ),
-    (
-        "right_5_bits",
-        "The whole right shift, up to 62, is a field of 5 bits: 32 counts as 0.",
-        {"right": "narrow"},
-        SINGLE,
-    ),
-    (
-        "zero_point_saturates",
-        "The zero point is added with saturation, or in more than 32 bits, where the reference "
-        "wraps int32.",
-        {"zero_point": "wide"},
-        TWO,
-    ),
-    (
-        "zero_point_subtracted",
-        "The zero point is subtracted.",
-        {"zero_point": "subtracted"},
-        ALL,
-    ),
-    (
-        "zero_point_unsigned",
-        "The zero point is not sign-extended: -128 counts as 128.",
-        {"zero_point": "unsigned"},
-        ALL,
-    ),
-    ("zero_point_missing", "There is no zero point.", {"zero_point": "missing"}, ALL),
-    (
-        "zero_point_before_shift",
-        "The zero point is added before the right shift, scaled up, so that ties round by the sign "
-        "of the sum.",
-        {"zero_point": "before_shift"},
-        TWO,
-    ),
-    (
-        "clamp_first",
-        "The clamp comes before the zero point, and the sum wraps to 8 bits.",
-        {"clamp": "first"},
-        ALL,
-    ),
-    (
-        "clamp_first_saturates",
-        "The clamp to the activation's bounds comes before the zero point, and the sum saturates "
-        "to int8.",
-        {"clamp": "first_saturates"},
-        ALL,
-    ),
-    (
-        "clamp_wraps",
-        "The lower 8 bits are taken (`[7:0]`) in place of a clamp.",
-        {"clamp": "wraps"},
-        ALL,
-    ),
-    (
-        "clamp_wraps_first",
-        "The value is cut to its lower 8 bits before it is clamped to the activation's bounds.",
-        {"clamp": "wraps_then_bounds"},
-        ALL,
-    ),
-    (
-        "clamp_int8",
-        "The clamp is to [-128, 127]: the activation's bounds are not used.",
-        {"clamp": "int8"},
-        ALL,
-    ),
-    (
-        "clamp_symmetric",
-        "The clamp is to [-127, 127]: -128 is never given.",
-        {"clamp": "symmetric"},
-        ALL,
-    ),
-    (
-        "relu_at_0",
-        "The activation cuts at the code 0 and not at the zero point: where low is above -128, 0 "
-        "takes its place.",
-        {"clamp": "relu_at_0"},
-        ALL,
-    ),
-    (
-        "relu_at_0_of_zero_point",
-        "Where low equals the zero point, as with RELU, the activation cuts at the code 0.",
-        {"clamp": "relu_at_0_of_zero_point"},
-        ALL,
-    ),
-    (
-        "relu_always",
-        "What is below 0 becomes 0 whatever the activation: low is at least 0.",
-        {"clamp": "relu_always"},
-        ALL,
-    ),
-)
+_OTHERS: Table = {
+    ("first_without_doubling", "first_shift", 32, TWO): "The high multiply takes the upper word of "
+    "the product (`>> 32`) without doubling it (`>> 31`): half of the value.",
+    ("operand_unsigned", "operand", "unsigned", ALL): "The operand is multiplied as an unsigned "
+    "word: one unsigned operand makes a Verilog product unsigned (`$signed` is missing).",
+    ("second_logical_repaired", "second", "logical_repaired", TWO): "The second rounding's right "
+    "shift is logical (`>>`), and negative results are repaired where bits 15 to 8 are ones, which "
+    "they are not if they are far from 0 or the shift is large.",
+    ("second_half_away_and_even", "second", "half_away_and_even", TWO): "The second rounding adds "
+    "one where the remainder exceeds TFLite's threshold, and where it equals it and the quotient "
+    "is odd: a shift of 0 so adds one to odd values.",
+    ("multiplier_upper_16", "multiplier", "upper_16", WIDE): "Only the upper 16 bits of the "
+    "multiplier are multiplied.",
+    ("multiplier_rounded_16", "multiplier", "rounded_16", WIDE): "The multiplier is rounded to 16 "
+    "bits.",
+    ("multiplier_leading_one", "multiplier", "leading_one", WIDE): "The multiplier's bit 30 is not "
+    "read, but taken for 1: a multiplier of 0, or below 2^30, counts as more.",
+    ("product_32", "product", "wraps_32", ALL): "The product of two 32-bit words is kept in 32 "
+    "bits: its upper half is lost.",
+    ("product_48", "product", "wraps_48", WIDE): "The product is kept in 48 bits, the width of a "
+    "DSP block's sum: its upper bits are lost.",
+    ("high_16", "high", "wraps_16", TWO): "The high multiply's result is kept in 16 bits, and "
+    "wraps, in front of the right shift.",
+    ("high_16_saturates", "high", "saturates_16", TWO): "The high multiply's result saturates to "
+    "16 bits in front of the right shift.",
+    ("scaled_16", "scaled", "wraps_16", ALL): "The scaled value is kept in 16 bits, and wraps, in "
+    "front of the zero point.",
+    ("scaled_8", "scaled", "saturates_8", ALL): "The scaled value is clamped to int8 before the "
+    "zero point is added, and again after it.",
+    ("scaled_wraps", "scaled zero_point", "wraps_32 added", TPU): "The scaled value, and the sum "
+    "with the zero point, wrap to 32 bits where the reference keeps 64.",
+    ("left_saturates", "left", "saturates", TWO): "The left shift saturates to 32 bits where the "
+    "reference wraps.",
+    ("left_wide", "left", "wide", TWO): "The left shift has more than 32 bits, where the reference "
+    "wraps.",
+    ("left_after", "left", "after", TWO): "The left shift is done after the high multiply, on "
+    "rounded bits, and not before it.",
+    ("left_missing", "left", "missing", ALL): "There is no left shift: shifts to the left count as "
+    "0.",
+    ("shift_negated", "shift", "negated", TFLITE): "The sign of the shift is read the other way: "
+    "TFLite's positive shift is to the left.",
+    ("right_one_more", "right", "one_more", ALL): "The right shift is one too many: half of the "
+    "value.",
+    ("right_one_less", "right", "one_less", ALL): "The right shift is one too few: twice the "
+    "value.",
+    ("right_missing", "right", "missing", TWO): "There is no right shift.",
+    ("right_4_bits", "right", "narrow", TWO): "The right shift is a field of 4 bits: 16 counts as "
+    "0.",
+    ("right_5_bits", "right", "narrow", SINGLE): "The whole right shift, up to 62, is a field of 5 "
+    "bits: 32 counts as 0.",
+    ("zero_point_saturates", "zero_point", "wide", TWO): "The zero point is added with saturation, "
+    "or in more than 32 bits, where the reference wraps int32.",
+    ("zero_point_subtracted", "zero_point", "subtracted", ALL): "The zero point is subtracted.",
+    ("zero_point_unsigned", "zero_point", "unsigned", ALL): "The zero point is not sign-extended: "
+    "-128 counts as 128.",
+    ("zero_point_missing", "zero_point", "missing", ALL): "There is no zero point.",
+    ("zero_point_before_shift", "zero_point", "before_shift", TWO): "The zero point is added "
+    "before the right shift, scaled up, so that ties round by the sign of the sum.",
+    ("clamp_first", "clamp", "first", ALL): "The clamp comes before the zero point, and the sum "
+    "wraps to 8 bits.",
+    ("clamp_first_saturates", "clamp", "first_saturates", ALL): "The clamp to the activation's "
+    "bounds comes before the zero point, and the sum saturates to int8.",
+    ("clamp_wraps", "clamp", "wraps", ALL): "The lower 8 bits are taken (`[7:0]`) in place of a "
+    "clamp.",
+    ("clamp_wraps_first", "clamp", "wraps_then_bounds", ALL): "The value is cut to its lower 8 "
+    "bits before it is clamped to the activation's bounds.",
+    ("clamp_int8", "clamp", "int8", ALL): "The clamp is to [-128, 127]: the activation's bounds "
+    "are not used.",
+    ("clamp_symmetric", "clamp", "symmetric", ALL): "The clamp is to [-127, 127]: -128 is never "
+    "given.",
+    ("relu_at_0", "clamp", "relu_at_0", ALL): "The activation cuts at the code 0 and not at the "
+    "zero point: where low is above -128, 0 takes its place.",
+    ("relu_at_0_of_zero_point", "clamp", "relu_at_0_of_zero_point", ALL): "Where low equals the "
+    "zero point, as with RELU, the activation cuts at the code 0.",
+    ("relu_always", "clamp", "relu_always", ALL): "What is below 0 becomes 0 whatever the "
+    "activation: low is at least 0.",
+}
 
-_BIASED = (
-    (
-        "bias_saturates",
-        "Accumulator and bias are added with saturation where the reference wraps int32.",
-        {"bias": "saturates"},
-        ALL,
-    ),
-    (
-        "bias_after",
-        "The bias is added after the scaling and not before it.",
-        {"bias": "after"},
-        ALL,
-    ),
-    ("bias_missing", "There is no bias.", {"bias": "missing"}, ALL),
-)
+_BIASED: Table = {
+    ("bias_saturates", "bias", "saturates", ALL): "Accumulator and bias are added with saturation "
+    "where the reference wraps int32.",
+    ("bias_after", "bias", "after", ALL): "The bias is added after the scaling and not before it.",
+    ("bias_missing", "bias", "missing", ALL): "There is no bias.",
+}
 
-BIASED = frozenset(row[0] for row in _BIASED)
+BIASED = frozenset(name for name, *_ in _BIASED)
 """Names of the mistakes that need cases with a bias."""
 
 MISTAKES = {
@@ -383,7 +220,7 @@ MISTAKES = {
         *_roundings(),
         *_addends(),
         *_scales(),
-        *(Mistake(*row) for row in (*_OTHERS, *_BIASED)),
+        *named({**_OTHERS, **_BIASED}),
     )
 }
 """All mistakes by name."""
