@@ -4,15 +4,14 @@ Arithmetic gives the same answer to the same case wherever it stands; what fails
 alone is a fault of control.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.adapters.adapter import UnitAdapter
-from eightfold.conformance.answers import Simulation, UnitAnswers
+from eightfold.conformance.answers import Columns, Simulation, UnitAnswers
 from eightfold.conformance.judge.sequences import ALONE, UNPAUSED
 from eightfold.conformance.judge.subject import agree
 
@@ -28,11 +27,9 @@ HELD = ("multiplier", "shift", "low", "high", "zero_point", "input_zero_point", 
 SENSELESS = "sequence"
 """The unit whose cases mean nothing alone or in another order."""
 
-Arrays = Mapping[str, NDArray[Any]]
-
 
 def asked(
-    adapter: UnitAdapter, inputs: Arrays, expected: Arrays, simulator: str, seed: int = 0
+    adapter: UnitAdapter, inputs: Columns, expected: Columns, simulator: str, seed: int = 0
 ) -> UnitAnswers:
     """Return the answers to cases in a row; where some are wrong, these were asked again.
 
@@ -41,7 +38,7 @@ def asked(
     them.
     """
     answers = adapter.answer(inputs, simulator=simulator, seed=seed)
-    wrong = np.flatnonzero(~_right(answers, expected))
+    wrong = np.flatnonzero(~right(answers, expected))
     count = len(next(iter(inputs.values())))
     if answers.crashed or not 0 < len(wrong) < count:
         return answers
@@ -51,12 +48,16 @@ def asked(
 
 
 def _again(
-    adapter: UnitAdapter, inputs: Arrays, expected: Arrays, simulator: str, wrong: NDArray[np.int64]
+    adapter: UnitAdapter,
+    inputs: Columns,
+    expected: Columns,
+    simulator: str,
+    wrong: NDArray[np.int64],
 ) -> Iterator[tuple[str, tuple[int, int]]]:
-    def right(asker: UnitAdapter, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def answered(asker: UnitAdapter, places: NDArray[np.int64]) -> NDArray[np.bool_]:
         some = {name: values[places] for name, values in inputs.items()}
         answers = asker.answer(some, simulator=simulator)
-        return _right(answers, {name: values[places] for name, values in expected.items()})
+        return right(answers, {name: values[places] for name, values in expected.items()})
 
     still = adapter.paused(0.0)
     runs = _runs(inputs)
@@ -65,20 +66,20 @@ def _again(
     among = np.isin(order, wrong)
     if adapter.unit != SENSELESS:
         few = wrong[np.linspace(0, len(wrong) - 1, min(ALONE_CASES, len(wrong))).astype(int)]
-        found = [right(still or adapter, np.full(COPIES, place)) for place in few]
+        found = [answered(still or adapter, np.full(COPIES, place)) for place in few]
         yield ALONE, (len(few), sum(bool(each[0] or each[-1]) for each in found))
     if not among.any():
         return
     if still is not None:
-        yield UNPAUSED, (int(among.sum()), int(right(still, order)[among].sum()))
+        yield UNPAUSED, (int(among.sum()), int(answered(still, order)[among].sum()))
     if adapter.unit != SENSELESS:
         places = np.random.default_rng(0).permutation(runs[last] + 1)
         mixed = order[np.argsort(places[runs[order]], kind="stable")]
-        count = int(right(still or adapter, mixed)[np.isin(mixed, wrong)].sum())
+        count = int(answered(still or adapter, mixed)[np.isin(mixed, wrong)].sum())
         yield "in other neighbours", (int(among.sum()), count)
 
 
-def _runs(inputs: Arrays) -> NDArray[np.int64]:
+def _runs(inputs: Columns) -> NDArray[np.int64]:
     """Return the number of each case's run, in which nothing but accumulators or lists differ.
 
     Where a profile has parameters hold, or lanes share them, other neighbours are other runs.
@@ -90,7 +91,7 @@ def _runs(inputs: Arrays) -> NDArray[np.int64]:
     return np.append(0, np.cumsum(np.logical_or.reduce(change)))
 
 
-def _right(answers: UnitAnswers, expected: Arrays) -> NDArray[np.bool_]:
+def right(answers: UnitAnswers, expected: Columns) -> NDArray[np.bool_]:
     """Return for each case whether all of its results are the expected ones."""
     return np.logical_and.reduce(
         [agree(answers.results[name], values) for name, values in expected.items()]

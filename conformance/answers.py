@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from eightfold.common.errors import InputError
 from eightfold.common.files import npz_bytes
 
+Columns = Mapping[str, NDArray[Any]]
+"""Integers by column: of shape (cases,), or (cases, length) of lists."""
+
 MISSING = int(np.iinfo(np.int64).min)
 """In place of a unit's result that has not come."""
 
@@ -118,7 +121,7 @@ def pack_unit(answers: UnitAnswers) -> bytes:
     return _pack({**facts, "simulations": simulations}, {**answers.results, **seen})
 
 
-def unpack_unit(content: bytes, expected: Mapping[str, NDArray[Any]]) -> UnitAnswers:
+def unpack_unit(content: bytes, expected: Columns) -> UnitAnswers:
     """Return the answers of `pack_unit`, to cases whose right results are ``expected``.
 
     Raises InputError if they are no such answers.

@@ -412,7 +412,7 @@ def judge(
         judged = judge_folders(vectors, results, _judge_models, _remembered(on_progress))
     facts = [("Vectors", judged.statement.vectors)] if judged.statement.vectors else []
     files = {"html": html, "junit": junit, "json": json}
-    _say(judged.statement, judged.cases, impact, facts, files)
+    _say(judged.statement, judged.names, impact, facts, files)
 
 
 def _judge_models(*arguments: Any) -> Any:

@@ -1,7 +1,7 @@
 """Somebody's implementation: asked all cases of its profile as a campaign, and judged after it."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +29,7 @@ from eightfold.conformance.profile import EVERY_UNIT, Profile, parted
 from eightfold.conformance.suite import PROCESS, SUITE, Task, no_answers, share_of
 from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.vectors.operators import OperatorCase, digest_of_arrays, digest_of_cases
-from eightfold.conformance.verdict import ClaimFinding, Statement
+from eightfold.conformance.verdict import ClaimFinding, Judged, Statement
 from eightfold.run.reference.runtimes import RUNTIMES
 
 
@@ -87,14 +87,6 @@ def planned(task: Task, claims: Iterable[str], simulator: str | None) -> list[Un
 def _runs_in(adapter: Adapter) -> str:
     assert isinstance(adapter, ModelRunner)
     return adapter.simulator or PROCESS
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The statement on a run, and names of the cases of a claim, where they have names."""
-
-    statement: Statement
-    names: dict[str, Sequence[str]]
 
 
 def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:

@@ -8,7 +8,7 @@ import atexit
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,9 +20,10 @@ from eightfold.campaign.suite import Result, Suite
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import Adapter, ModelRunner, UnitAdapter
 from eightfold.conformance.adapters.load import digest_of, files_of, load_adapter
-from eightfold.conformance.again import asked
+from eightfold.conformance.again import asked, right
 from eightfold.conformance.answers import (
     MISSING,
+    Columns,
     Exact,
     ModelAnswer,
     UnitAnswers,
@@ -34,13 +35,12 @@ from eightfold.conformance.judge.contracts import contract_cases
 from eightfold.conformance.judge.models.outcomes import shown
 from eightfold.conformance.profile import EVERY_UNIT, NETWORKS, PROFILES, Profile, parted
 from eightfold.conformance.units.unit import Level, UnitCases
-from eightfold.conformance.vectors.networks import COUNTS, network_cases
+from eightfold.conformance.vectors.networks import COUNTS, model_cases
 from eightfold.conformance.vectors.operators import (
     OperatorCase,
     digest_of_arrays,
     digest_of_cases,
     most_cases,
-    operator_cases,
 )
 from eightfold.conformance.verdict import KIT, CaseOutcome
 from eightfold.operators import load_model
@@ -163,8 +163,8 @@ class Task:
 
     def models(self, claim: str, first: int = 0, count: int | None = None) -> list[OperatorCase]:
         """Return models of an operator, or networks: all, or a share of them."""
-        make = network_cases if claim == NETWORKS else partial(operator_cases, claim)
-        return list(make(self.claimed, self.level, self.seed, first=first, count=count))
+        share = {"first": first, "count": count}
+        return list(model_cases(claim, self.claimed, self.level, self.seed, **share))
 
 
 @cache
@@ -193,7 +193,7 @@ def _ask_hardware(unit: Unit, task: Task, adapter: UnitAdapter, trace: Path | No
     every = task.unit_cases(unit.operator)
     inputs, expected = share_of(unit, every.inputs), share_of(unit, every.results)
     answers = _safely(adapter, inputs, expected, unit, trace)
-    different = _different(expected, answers)
+    different = ~right(answers, expected)
     count = len(different)
     faults = (
         [f"{wrong} of {count} answers are not exact"] if (wrong := int(different.sum())) else []
@@ -212,8 +212,8 @@ def _ask_hardware(unit: Unit, task: Task, adapter: UnitAdapter, trace: Path | No
 
 def _safely(
     adapter: UnitAdapter,
-    inputs: Mapping[str, NDArray[Any]],
-    expected: Mapping[str, NDArray[Any]],
+    inputs: Columns,
+    expected: Columns,
     unit: Unit,
     trace: Path | None,
 ) -> UnitAnswers:
@@ -229,25 +229,16 @@ def _safely(
         return no_answers(expected, note)
 
 
-def share_of(unit: Unit, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def share_of(unit: Unit, columns: Columns) -> dict[str, NDArray[Any]]:
     """Return the cases of a unit of work, of columns of all cases."""
     share = slice(unit.first * SHARE, (unit.first + unit.count) * SHARE)
     return {name: values[share] for name, values in columns.items()}
 
 
-def no_answers(expected: Mapping[str, NDArray[Any]], note: str) -> UnitAnswers:
+def no_answers(expected: Columns, note: str) -> UnitAnswers:
     """Return the answers of what has ended without any; ``note`` says why."""
     missing = {name: np.full(values.shape, MISSING) for name, values in expected.items()}
     return UnitAnswers(results=missing, note=note, crashed=True)
-
-
-def _different(expected: Mapping[str, NDArray[Any]], answers: UnitAnswers) -> NDArray[np.bool_]:
-    """Return for each case whether any of its results is not the expected one."""
-    columns = []
-    for name, values in expected.items():
-        same = answers.results[name] == values
-        columns.append(same.reshape(len(same), -1).all(axis=1))
-    return ~np.logical_and.reduce(columns)
 
 
 def _ask_models(unit: Unit, task: Task, adapter: ModelRunner) -> Result:

@@ -3,7 +3,7 @@
 A statement is a ledger: each claim that was asked has an entry, whatever has become of it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal, get_args
@@ -331,6 +331,14 @@ class Statement:
             elif found:
                 asked = sum(each.asked for each in found)
                 yield f"incomplete: {claims}, {cases} of {asked} cases were answered"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A statement, and the names of all cases of the claims whose cases have names."""
+
+    statement: Statement
+    names: Mapping[str, Sequence[str]]
 
 
 NAMED = 5

@@ -12,7 +12,7 @@ from eightfold.common.errors import HardwareError, InputError
 from eightfold.compiler import compile_network
 from eightfold.compiler.tpu_mlir.network import TpuMlirNetwork
 from eightfold.conformance.adapters.adapter import UnitAdapter
-from eightfold.conformance.answers import ModelAnswer, UnitAnswers
+from eightfold.conformance.answers import Columns, ModelAnswer, UnitAnswers
 from eightfold.conformance.units.tpu_mlir import Case, operands_of, options_of, rows_of
 from eightfold.golden.tpu_mlir.numbers import code_of, from_int8, requantizer, to_int8
 from eightfold.model import Graph
@@ -40,12 +40,7 @@ class FormsOnAccelerator(UnitAdapter):
         self.config = AcceleratorConfig.load(config)
 
     def answer(
-        self,
-        cases: Mapping[str, np.ndarray],
-        *,
-        simulator: str,
-        seed: int = 0,
-        trace: Path | None = None,
+        self, cases: Columns, *, simulator: str, seed: int = 0, trace: Path | None = None
     ) -> UnitAnswers:
         """Return the answers; raises as `eightfold.run.simulate.simulate_network`."""
         count = len(next(iter(cases.values())))

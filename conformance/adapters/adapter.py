@@ -3,14 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.child import Closing
 from eightfold.common.errors import InputError
-from eightfold.conformance.answers import ModelAnswer, UnitAnswers
+from eightfold.conformance.answers import Columns, ModelAnswer, UnitAnswers
 
 if TYPE_CHECKING:  # loads a simulator's toolchain
     from eightfold.sim.simulator.build import Design
@@ -82,12 +82,7 @@ class UnitAdapter(Adapter, ABC):
 
     @abstractmethod
     def answer(
-        self,
-        cases: Mapping[str, NDArray[Any]],
-        *,
-        simulator: str,
-        seed: int = 0,
-        trace: Path | None = None,
+        self, cases: Columns, *, simulator: str, seed: int = 0, trace: Path | None = None
     ) -> UnitAnswers:
         """Return the answers to cases.
 
@@ -103,7 +98,7 @@ class UnitAdapter(Adapter, ABC):
         """Return the same with ``pauses``, a probability, between cases; None if it has none."""
         return None
 
-    def takes(self, cases: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+    def takes(self, cases: Columns) -> NDArray[np.bool_]:
         """Return which cases fit its ports, shape (cases,): all, where nothing is known of them."""
         return np.ones(len(next(iter(cases.values()))), bool)
 

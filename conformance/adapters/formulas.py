@@ -7,15 +7,14 @@ integers of any size.
 """
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
-
-Columns = Mapping[str, NDArray[Any]]
+from eightfold.conformance.answers import Columns
 
 Formula = str | int | Callable[[Columns], Any]
 """What a field is; see the module."""

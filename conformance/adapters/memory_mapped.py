@@ -40,7 +40,7 @@ from eightfold.conformance.adapters.registers import (
     read_values,
 )
 from eightfold.conformance.adapters.rtl import RtlAdapter
-from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
+from eightfold.conformance.answers import MISSING, UNKNOWN, Columns, UnitAnswers
 from eightfold.conformance.units.unit import Column
 
 BENCH = "eightfold.sim.benches.foreign_memory_mapped"
@@ -195,12 +195,7 @@ class MemoryMappedAdapter(RtlAdapter):
         return "eightfold_memory_mapped", text
 
     def answer(
-        self,
-        cases: Mapping[str, NDArray[Any]],
-        *,
-        simulator: str,
-        seed: int = 0,
-        trace: Path | None = None,
+        self, cases: Columns, *, simulator: str, seed: int = 0, trace: Path | None = None
     ) -> UnitAnswers:
         """Return the module's answers; see `UnitAdapter.answer`.
 
@@ -392,7 +387,7 @@ class MemoryMappedAdapter(RtlAdapter):
         fields = (field for fields in self._fields.values() for field in fields)
         return list(dict.fromkeys(field.address for field in fields))
 
-    def _program(self, cases: Mapping[str, NDArray[Any]], count: int) -> BusProgram:
+    def _program(self, cases: Columns, count: int) -> BusProgram:
         runs = -(-count // self.batch)
         sizes = np.minimum(self.batch, count - np.arange(runs) * self.batch)
         values = {
@@ -422,7 +417,7 @@ class MemoryMappedAdapter(RtlAdapter):
         self,
         place: int | Array,
         formula: Formula,
-        cases: Mapping[str, NDArray[Any]],
+        cases: Columns,
         sizes: NDArray[np.int64],
     ) -> NDArray[Any]:
         """Return a formula's values for each run, which has to have one for all its cases."""
@@ -564,9 +559,7 @@ class MemoryMappedAdapter(RtlAdapter):
         )
         return [clock, text]
 
-    def _write_images(
-        self, folder: Path, cases: Mapping[str, NDArray[Any]], count: int, seed: int
-    ) -> None:
+    def _write_images(self, folder: Path, cases: Columns, count: int, seed: int) -> None:
         """Write what memory holds before each run."""
         if self.memory is None:
             return

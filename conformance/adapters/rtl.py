@@ -15,13 +15,12 @@ from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from numpy.typing import NDArray
-
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import UnitAdapter
 from eightfold.conformance.adapters.bits import Element, PortBits
 from eightfold.conformance.adapters.dialects import VERILOG, Dialect
 from eightfold.conformance.adapters.load import imported, raised
+from eightfold.conformance.answers import Columns
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import UnitKind
 
@@ -375,12 +374,9 @@ class RtlAdapter(UnitAdapter):
 
     def shapes(self, count: int) -> dict[str, tuple[int, ...]]:
         """Return the shape of each column of so many results."""
-        return {
-            column.name: (count,) if column.length == 1 else (count, column.length)
-            for column in self.kind.results
-        }
+        return {column.name: column.shape(count) for column in self.kind.results}
 
-    def check_cases(self, cases: Mapping[str, NDArray[Any]]) -> int:
+    def check_cases(self, cases: Columns) -> int:
         """Return how many cases there are; raise `InputError` if a column is missing."""
         if missing := [each.name for each in self.kind.inputs if each.name not in cases]:
             raise InputError(f"{self.name}: the cases lack {', '.join(missing)}")

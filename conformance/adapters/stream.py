@@ -33,7 +33,7 @@ from eightfold.conformance.adapters.dialects import (
 )
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
 from eightfold.conformance.adapters.rtl import RtlAdapter
-from eightfold.conformance.answers import Simulation, UnitAnswers
+from eightfold.conformance.answers import Columns, Simulation, UnitAnswers
 from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.vectors.manifest import COUNTS
 
@@ -269,12 +269,7 @@ class StreamAdapter(RtlAdapter):
         )
 
     def answer(
-        self,
-        cases: Mapping[str, NDArray[Any]],
-        *,
-        simulator: str,
-        seed: int = 0,
-        trace: Path | None = None,
+        self, cases: Columns, *, simulator: str, seed: int = 0, trace: Path | None = None
     ) -> UnitAnswers:
         """Return the module's answers; see `UnitAdapter.answer`.
 
@@ -320,7 +315,7 @@ class StreamAdapter(RtlAdapter):
         other.pauses = pauses
         return other
 
-    def takes(self, cases: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
+    def takes(self, cases: Columns) -> NDArray[np.bool_]:
         """Return which cases fit the ports of `inputs`, shape (cases,)."""
         found = np.ones(self.check_cases(cases), bool)
         for field in self._fields:
@@ -348,7 +343,7 @@ class StreamAdapter(RtlAdapter):
                 notes.append(f"{port} was X or Z in {report[what]} cycles, which counts as 0")
         return "; ".join(notes)
 
-    def _write(self, path: Path, cases: Mapping[str, NDArray[Any]]) -> None:
+    def _write(self, path: Path, cases: Columns) -> None:
         count = len(next(iter(cases.values())))
         words = -(-count // self.lanes)
         # The last case fills what is left of the last word.

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.conformance.answers import Simulation, UnitAnswers
+from eightfold.conformance.answers import Columns, Simulation, UnitAnswers
 from eightfold.conformance.citation import broken
 from eightfold.conformance.judge.contracts import contract_of
 from eightfold.conformance.judge.diagnosis import UnitVerdict, examine
@@ -38,10 +37,8 @@ REACH = 64
 ENOUGH = 8
 """Results that have to agree, at least."""
 
-Results = Mapping[str, NDArray[Any]]
 
-
-def displacement(expected: Results, results: Results) -> tuple[int, int] | None:
+def displacement(expected: Columns, results: Columns) -> tuple[int, int] | None:
     """Return from which case on all results are right for another case, and how far that is away.
 
     ``expected``, ``results``: by column; what is missing or unknown agrees with nothing.
@@ -63,7 +60,7 @@ def displacement(expected: Results, results: Results) -> tuple[int, int] | None:
     return None
 
 
-def displacement_sentence(expected: Results, results: Results) -> str:
+def displacement_sentence(expected: Columns, results: Columns) -> str:
     """Return what `displacement` finds in a sentence, with its likely cause; empty for nothing."""
     found = displacement(expected, results)
     if found is None:
@@ -82,7 +79,7 @@ def displacement_sentence(expected: Results, results: Results) -> str:
     return f"{start} the {cases} after it: {cause}."
 
 
-def _rows(results: Results) -> NDArray[np.int64]:
+def _rows(results: Columns) -> NDArray[np.int64]:
     columns = [np.asarray(values, np.int64) for values in results.values()]
     return np.concatenate([values.reshape(len(values), -1) for values in columns], axis=1)
 
@@ -257,7 +254,7 @@ def _joined(unit: str, arrays: Mapping[str, NDArray], count: int) -> Integers:
     """Return the columns of results side by side, int64 of shape (n,) or (n, length)."""
     columns = UNIT_KINDS[unit].results
     for column in columns:
-        shape = (count,) if column.length == 1 else (count, column.length)
+        shape = column.shape(count)
         values = arrays.get(column.name)
         if values is None or values.shape != shape or values.dtype.kind not in "iu":
             found = "none" if values is None else f"{values.dtype} of {values.shape}"

@@ -46,7 +46,7 @@ from eightfold.conformance.units.unit import Level, UnitCases, as_columns
 from eightfold.conformance.vectors.frozen import FORM, README, REASON, SET, SUMS, recipes
 from eightfold.conformance.vectors.manifest import NAME, checksums, described
 from eightfold.conformance.vectors.operators import OperatorCase
-from eightfold.conformance.verdict import CaseOutcome, ClaimFinding, Statement
+from eightfold.conformance.verdict import CaseOutcome, ClaimFinding, Judged, Statement
 from eightfold.model import read_model
 from eightfold.operators import load_model
 
@@ -276,17 +276,9 @@ DOUBTED = 0.5
 chance in up to two fifths, as ranges that have no int8 do in all seeds."""
 
 
-@dataclass(frozen=True)
-class JudgedFolders:
-    """A statement, and the names of all cases of the claims whose cases have names."""
-
-    statement: Statement
-    cases: Mapping[str, Sequence[str]]
-
-
 def judge_folders(
     vectors: Path, results: Path, judge_models: JudgeModels, draw: Draw = model_digests
-) -> JudgedFolders:
+) -> Judged:
     """Judge results by vectors, whose cases are drawn again; by a frozen set as it is.
 
     ``vectors``: a folder that ``eightfold vectors`` has written, a set or one with several such
@@ -327,10 +319,10 @@ def judge_folders(
             if (name := f"{claim}.{aspect}".rstrip(".")) in findings
         ),
     )
-    return JudgedFolders(statement, names)
+    return Judged(statement, names)
 
 
-def _judge_set(found: FrozenSet, results: Path, judge_models: JudgeModels) -> JudgedFolders:
+def _judge_set(found: FrozenSet, results: Path, judge_models: JudgeModels) -> Judged:
     """Judge by a set; what the results have no folder of is not asked."""
     asked = [claim for claim in found.profile.claims if (results / claim).is_dir()]
     if not asked:
@@ -357,7 +349,7 @@ def _judge_set(found: FrozenSet, results: Path, judge_models: JudgeModels) -> Ju
         findings=tuple(findings.values()),
         vectors=found.title,
     )
-    return JudgedFolders(statement, names)
+    return Judged(statement, names)
 
 
 def _judge_named(

@@ -9,6 +9,7 @@ column.
 import csv
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,25 +52,21 @@ def read_words(
         raise InputError(f"{path}: {error.strerror}; it must be a file of results") from None
     digits = sum(column.width for column in columns) // 4
     words = list(_checked_words(path, text, digits))
-    data, unknown = _nibbles(words[:count], digits)
-    results = {}
-    values = _split(data, columns)
-    undefined = _split(unknown, columns)
-    for column in columns:
-        shape = (count,) if column.length == 1 else (count, column.length)
-        filled = np.full(shape, MISSING, dtype=np.int64)
-        known = np.where(undefined[column.name] != 0, UNKNOWN, values[column.name].astype(np.int64))
-        filled[: len(known)] = known
-        results[column.name] = filled
+    values, unknown = (_split(half, columns) for half in _nibbles(words, digits))
+    arrays = {
+        name: np.where(unknown[name] != 0, UNKNOWN, value.astype(np.int64))
+        for name, value in values.items()
+    }
+    answers = _answers(path, arrays, columns, count)
     found = _IDENTITY.search(text)
     identity = (found[1].decode(), found[2].decode("utf-8", "replace").strip()) if found else None
     counted = _counted(text)
-    extra = max(0, len(words) - count) + counted.get("early", 0) + counted.get("late", 0)
+    extra = answers.extra + counted.get("early", 0) + counted.get("late", 0)
     said = [
         name for name in ("early", "late", "unknown_valid", "unknown_ready") if counted.get(name)
     ]
     note = f"the bench has counted {', '.join(f'{counted[name]} {name}' for name in said)}"
-    return UnitAnswers(results=results, extra=extra, note=note if said else ""), identity
+    return replace(answers, extra=extra, note=note if said else ""), identity
 
 
 def _counted(text: bytes) -> dict[str, int]:
@@ -223,7 +220,7 @@ def _check_array(path: Path, column: Column, values: NDArray[Any]) -> None:
     hint = "; give the bits, .view(np.uint32)" if values.dtype == np.float32 else ""
     if values.dtype.kind not in "iu" or (column.signed and values.dtype.kind == "u"):
         raise InputError(f"{path}: {column.name} is {values.dtype}, not {column.dtype}{hint}")
-    lengths = () if column.length == 1 else (column.length,)
+    lengths = column.shape(0)[1:]
     if values.ndim != 1 + len(lengths) or values.shape[1:] != lengths:
         wanted = ", ".join(["cases", *map(str, lengths)])
         raise InputError(f"{path}: {column.name} has shape {values.shape}, not ({wanted})")
@@ -244,7 +241,7 @@ def _answers(
     (size,) = sizes
     results = {}
     for column in columns:
-        filled = np.full((count, *arrays[column.name].shape[1:]), MISSING, dtype=np.int64)
+        filled = np.full(column.shape(count), MISSING, dtype=np.int64)
         filled[:size] = arrays[column.name][:count]
         results[column.name] = filled
     return UnitAnswers(results=results, extra=max(0, size - count))

@@ -21,12 +21,11 @@ from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import LEVELS, Level, UnitCases
 from eightfold.conformance.vectors.manifest import NAME
-from eightfold.conformance.vectors.networks import network_cases
+from eightfold.conformance.vectors.networks import model_cases
 from eightfold.conformance.vectors.operators import (
     OperatorCase,
     digest_of_arrays,
     digest_of_cases,
-    operator_cases,
 )
 from eightfold.conformance.vectors.unit_files import DATA_FILES, FORMATS, unit_files
 from eightfold.conformance.verdict import KIT
@@ -197,11 +196,7 @@ def model_digests(claim: str, profile: Profile, level: Level, seed: int) -> list
 
     Raises InputError as `eightfold.conformance.vectors.operators.operator_cases`.
     """
-    if claim == NETWORKS:
-        cases = network_cases(profile, level, seed)
-    else:
-        cases = operator_cases(claim, profile, level, seed)
-    return [digest_of_cases([case]) for case in cases]
+    return [digest_of_cases([case]) for case in model_cases(claim, profile, level, seed)]
 
 
 def check_models(

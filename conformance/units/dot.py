@@ -7,7 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.profile import Profile
-from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind, as_columns
+from eightfold.conformance.units.unit import (
+    Column,
+    Level,
+    UnitCases,
+    UnitKind,
+    as_columns,
+    zero_points,
+)
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN
 from eightfold.golden.fully_connected import fully_connected_accumulators
 
@@ -61,7 +68,7 @@ def dot_cases(
     w = np.where(is_extreme | (is_near & ~one), w_ends, w)
     first = np.arange(total) // profile.limits.hold * profile.limits.hold
     symmetric = rng.random(total) < 0.5  # int8 weights of the spec's rows are never -128
-    input_zero = _zero_points(profile, rng, total)[first]
+    input_zero = zero_points(profile, rng, total)[first]
     weight_zero = np.where(kinds == "weight zero point", rng.integers(-128, 128, total), 0)[first]
     w = np.where((symmetric & (weight_zero == 0))[:, None], np.maximum(w, -127), w)
     beyond = np.arange(LENGTH) >= length[:, None]
@@ -97,14 +104,6 @@ def dot_cases(
         kinds[chosen],
         {"outside of the limits": int(np.sum(~chosen))},
     )
-
-
-def _zero_points(profile: Profile, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
-    zero_points = profile.limits.zero_points
-    if zero_points != "any":
-        return rng.choice(np.array(zero_points), count)
-    ends = rng.choice([-128, 127, 0], count)
-    return np.where(rng.random(count) < 0.5, ends, rng.integers(-128, 128, count))
 
 
 def _results(inputs: dict[str, NDArray]) -> NDArray[np.int64]:
@@ -163,11 +162,4 @@ def _fitting(
     return weights | {"bias": np.where(at_end, ends, np.clip(inputs["bias"], least, most))}
 
 
-UNIT = UnitKind(
-    "dot",
-    "a dot product of int8 with zero points and a bias, in int32",
-    INPUTS,
-    RESULTS,
-    dot_cases,
-    partial(dot_cases, wraps=True),
-)
+UNIT = UnitKind("dot", INPUTS, RESULTS, dot_cases, partial(dot_cases, wraps=True))

@@ -104,10 +104,4 @@ def _moved(value: np.float32, steps: int) -> np.float32:
 
 KINDS = {"codes": _from_codes, "neighbour": _neighbour, "illegal": _illegal}
 
-UNIT = UnitKind(
-    "fake_quantize",
-    "ranges of FakeQuantize as int8 scale and zero point",
-    INPUTS,
-    RESULTS,
-    fake_quantize_cases,
-)
+UNIT = UnitKind("fake_quantize", INPUTS, RESULTS, fake_quantize_cases)

@@ -221,10 +221,5 @@ def _wraps(domain: Domain, cases: Cases) -> NDArray[np.bool_]:
 
 
 UNIT = UnitKind(
-    "requantizer",
-    "an int32 accumulator to int8: multiplier, shift, zero point, clamp",
-    INPUTS,
-    RESULTS,
-    requantizer_cases,
-    partial(requantizer_cases, beyond=True),
+    "requantizer", INPUTS, RESULTS, requantizer_cases, partial(requantizer_cases, beyond=True)
 )

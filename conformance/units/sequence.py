@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.profile import Profile
-from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind, as_columns
+from eightfold.conformance.units.unit import (
+    Column,
+    Level,
+    UnitCases,
+    UnitKind,
+    as_columns,
+    zero_points,
+)
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, wrap32
 
 LANES = 4
@@ -59,7 +66,7 @@ def sequence_cases(profile: Profile, level: Level, rng: np.random.Generator) -> 
     ends = rng.choice([least, most], total) + rng.integers(-(1 << 16), 1 << 16, total)
     small = rng.choice([1, -1], total) * rng.integers(1, 1 << rng.integers(1, bits - 7, total))
     bias = np.clip(np.where(KINDS.index("wrap") == kind, ends, small), least, most)
-    zero = _zero_points(profile, rng, total)
+    zero = zero_points(profile, rng, total)
     shape = (count, LANES)
     extreme = (kind[sum_] == KINDS.index("extreme"))[:, None]
     x = np.where(extreme, rng.choice([-128, 127], shape), rng.integers(-128, 128, shape))
@@ -97,13 +104,6 @@ def _starts(rng: np.random.Generator, count: int) -> tuple[NDArray[np.bool_], ND
     return first, tiles
 
 
-def _zero_points(profile: Profile, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
-    if profile.limits.zero_points != "any":
-        return rng.choice(np.array(profile.limits.zero_points), count)
-    ends = rng.choice([-128, 127, 0], count)
-    return np.where(rng.random(count) < 0.5, ends, rng.integers(-128, 128, count))
-
-
 def sums(steps: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the products of each sum's earlier steps, and those of each step, without the bias."""
     differences = steps["inputs"].astype(np.int64) - np.asarray(
@@ -115,10 +115,4 @@ def sums(steps: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[
     return running - running[start], own
 
 
-UNIT = UnitKind(
-    "sequence",
-    "steps of a processing element: clear, accumulate, last",
-    INPUTS,
-    RESULTS,
-    sequence_cases,
-)
+UNIT = UnitKind("sequence", INPUTS, RESULTS, sequence_cases)

@@ -112,10 +112,4 @@ def _table(
     return function(codes, **quantizations, reference=profile.reference)
 
 
-UNIT = UnitKind(
-    "tables",
-    "LOGISTIC, TANH and QUANTIZE of int8, all 256 results for a pair of scales",
-    INPUTS,
-    RESULTS,
-    table_cases,
-)
+UNIT = UnitKind("tables", INPUTS, RESULTS, table_cases)

@@ -209,8 +209,7 @@ def form_cases(unit: str, profile: Profile, level: Level, rng: np.random.Generat
     """Return random cases of a form."""
     inputs: dict[str, NDArray[Any]] = {}
     for column in COLUMNS[unit]:
-        shape = (COUNTS[level], column.length)[: 2 if column.length > 1 else 1]
-        values = drawn(column.name, shape, inputs, rng)
+        values = drawn(column.name, column.shape(COUNTS[level]), inputs, rng)
         if column.name == "factor" and profile.limits.multiplier_bits == 8:
             values = values % 127
         real = column.text.startswith("float32")
@@ -232,6 +231,5 @@ def rows_of(columns: Mapping[str, NDArray[Any]]) -> list[Case]:
 
 
 FORM_KINDS: tuple[UnitKind, ...] = tuple(
-    UnitKind(name, f"a result of TPU-MLIR's {name}", columns, RESULTS, partial(form_cases, name))
-    for name, columns in COLUMNS.items()
+    UnitKind(name, columns, RESULTS, partial(form_cases, name)) for name, columns in COLUMNS.items()
 )

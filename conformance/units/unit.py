@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.conformance.answers import Columns
 from eightfold.conformance.profile import Profile
 
 Level = Literal["smoke", "standard", "full"]
@@ -37,16 +38,17 @@ class Column:
         """Bits in a packed word."""
         return self.bits * self.length
 
+    def shape(self, cases: int) -> tuple[int, ...]:
+        """Return the shape of the array of so many cases."""
+        return (cases,) if self.length == 1 else (cases, self.length)
+
 
 @dataclass(frozen=True)
 class UnitCases:
     """Cases of one unit with golden's results."""
 
-    inputs: Mapping[str, NDArray[Any]]
-    """By column: shape (cases,), or (cases, length) of a list."""
-
-    results: Mapping[str, NDArray[Any]]
-    """By column."""
+    inputs: Columns
+    results: Columns
 
     kinds: NDArray[np.str_]
     """Why each case is there, shape (cases,)."""
@@ -72,7 +74,6 @@ class UnitKind:
     """A unit: its columns, and who makes its cases."""
 
     name: str
-    text: str
     inputs: tuple[Column, ...]
     results: tuple[Column, ...]
     make: Callable[[Profile, Level, np.random.Generator], UnitCases]
@@ -93,3 +94,12 @@ def as_columns(columns: tuple[Column, ...], values: Mapping[str, Any]) -> dict[s
             raise OverflowError(f"{column.name} does not fit {column.bits} bits")
         arrays[column.name] = array
     return arrays
+
+
+def zero_points(profile: Profile, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
+    """Draw zero points that a profile claims, of all of int8 the ends and 0 more often."""
+    claimed = profile.limits.zero_points
+    if claimed != "any":
+        return rng.choice(np.array(claimed), count)
+    ends = rng.choice([-128, 127, 0], count)
+    return np.where(rng.random(count) < 0.5, ends, rng.integers(-128, 128, count))

@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -20,13 +19,13 @@ from typing import Any
 
 from eightfold.common.errors import InputError
 from eightfold.common.progress import OnProgress, tell
-from eightfold.conformance.profile import EVERY_UNIT, NETWORKS, PROFILES, Profile
+from eightfold.conformance.profile import EVERY_UNIT, PROFILES, Profile
 from eightfold.conformance.tensors import tensor_files
 from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.manifest import SPECS, checksums, described
-from eightfold.conformance.vectors.networks import network_cases
-from eightfold.conformance.vectors.operators import OperatorCase, operator_cases
+from eightfold.conformance.vectors.networks import model_cases
+from eightfold.conformance.vectors.operators import OperatorCase
 from eightfold.conformance.vectors.unit_files import hex_lines
 from eightfold.conformance.verdict import KIT
 
@@ -155,8 +154,8 @@ def _files_of(claim: str, recipe: Recipe, facts: dict[str, Any]) -> Iterator[tup
         yield f"{claim}/kinds.txt", "".join(f"{each}\n" for each in cases.kinds.tolist()).encode()
     else:
         facts["models"][claim] = 0
-        draw = network_cases if claim == NETWORKS else partial(operator_cases, claim)
-        for number, case in enumerate(draw(recipe.claimed, recipe.level, recipe.seed)):
+        cases = model_cases(claim, recipe.claimed, recipe.level, recipe.seed)
+        for number, case in enumerate(cases):
             facts["models"][claim] += 1
             for name, content in model_files(case).items():
                 yield f"{claim}/{number:04}/{name}", content

@@ -4,6 +4,7 @@ import itertools
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from eightfold.conformance.vectors.operators import (
     bounds_of,
     check_claim,
     computed_case,
+    operator_cases,
     share_of,
     within,
     write_models,
@@ -61,6 +63,15 @@ def network_cases(
             return
         if number in share:
             yield computed_case(NETWORKS, *network, profile)
+
+
+def model_cases(
+    claim: str, profile: Profile, level: Level = "smoke", seed: int = 0, **share: Any
+) -> Iterator[OperatorCase]:
+    """Yield the cases of an operator, or networks; ``share``: their ``first`` and ``count``."""
+    if claim == NETWORKS:
+        return network_cases(profile, level, seed, **share)
+    return operator_cases(claim, profile, level, seed, **share)
 
 
 def write_networks(

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.files import npz_bytes, write_files
+from eightfold.conformance.answers import Columns
 from eightfold.conformance.judge.contracts import contract_cases
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.registry import UNIT_KINDS
@@ -29,8 +30,6 @@ from eightfold.conformance.vectors.manifest import (
     identity_line,
     manifest,
 )
-
-Arrays = Mapping[str, NDArray[Any]]
 
 
 def npz_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
@@ -52,7 +51,7 @@ def csv_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]
     }
 
 
-def _csv(arrays: Arrays) -> bytes:
+def _csv(arrays: Columns) -> bytes:
     names: list[str] = []
     columns: list[list[Any]] = []
     for name, array in arrays.items():
@@ -79,7 +78,7 @@ def hex_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]
     }
 
 
-def hex_lines(columns: tuple[Column, ...], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+def hex_lines(columns: tuple[Column, ...], arrays: Columns) -> bytes:
     """Return a line of hexadecimal digits for each case, the highest bit first."""
     rows = np.concatenate([_bytes(arrays[column.name]) for column in columns], axis=1)
     text = np.asarray(rows[:, ::-1], order="C").tobytes().hex()
@@ -179,7 +178,7 @@ def _member(column: Column) -> str:
     return f"    {_type(column)} {column.name}{length}; /* {column.text} */"
 
 
-def _rows(columns: tuple[Column, ...], arrays: Mapping[str, NDArray[Any]]) -> str:
+def _rows(columns: tuple[Column, ...], arrays: Columns) -> str:
     texts = []
     for column in columns:
         values = arrays[column.name].tolist()

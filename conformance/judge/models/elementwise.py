@@ -5,49 +5,30 @@ from dataclasses import replace
 
 import numpy as np
 
-from eightfold.conformance.judge.models.scaling import product, sum_of_two
+from eightfold.conformance.judge.models.scaling import differences, product, sum_of_two
 from eightfold.conformance.judge.models.subject import (
+    INPUT_ZERO_POINT_IGNORED,
     OUTPUT,
-    OperatorMistake,
+    ZERO_POINTS_SWAPPED,
+    Compute,
     OperatorRun,
     Results,
     SameError,
+    Table,
+    bounded,
     mistake,
+    named,
     run,
-    with_zero_point,
+    swapped,
+    zero_points,
+    zero_points_ignored,
 )
 from eightfold.golden.binary import broadcast
 from eightfold.golden.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
-from eightfold.golden.quantization import clamp, fused_bounds
+from eightfold.golden.quantization import clamp
 from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.golden.unary import CODES
 from eightfold.operators import OPERATORS, OperatorCall
-
-Compute = Callable[[OperatorRun], Results]
-
-
-def zero_point_ignored(position: int) -> Compute:
-    """Return a mistake: the zero point of an input counts as 0."""
-    return lambda subject: run(
-        subject.changed({position: with_zero_point(subject.quantization(position), 0)})
-    )
-
-
-def zero_points_swapped(first: int, second: int) -> Compute:
-    """Return a mistake: two tensors have each other's zero point."""
-
-    def compute(subject: OperatorRun) -> Results:
-        a, b = subject.quantization(first), subject.quantization(second)
-        return run(
-            subject.changed(
-                {
-                    first: with_zero_point(a, b.zero_point[0]),
-                    second: with_zero_point(b, a.zero_point[0]),
-                }
-            )
-        )
-
-    return compute
 
 
 def _reals(call: OperatorCall, dtype: type = np.float64) -> list[np.ndarray]:
@@ -66,7 +47,7 @@ def to_codes(
     scale, zero_point = call.output_quantization().per_tensor()
     steps = np.clip(real / dtype(scale), -(2.0**30), 2.0**30)
     codes = round_float(steps, rounding).astype(np.int64) + zero_point
-    return [clamp(codes, fused_bounds(call.activation(), call.output_quantization()))]
+    return [bounded(call, codes)]
 
 
 _FUNCTIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -85,6 +66,12 @@ def _in_float(rounding: str, dtype: type) -> Compute:
     return compute
 
 
+def _summed(call: OperatorCall, first: np.ndarray, second: np.ndarray) -> Results:
+    """Return the codes of operands that have the output's scale."""
+    codes = _FUNCTIONS[call.operator.name](*broadcast(first, second))
+    return [bounded(call, codes + call.output_quantization().per_tensor()[1])]
+
+
 @mistake
 def operands_rounded(subject: OperatorRun) -> Results:
     """Each operand is rounded to the output's scale before they are added: the 20 fraction bits
@@ -92,26 +79,22 @@ def operands_rounded(subject: OperatorRun) -> Results:
     """
     call = subject.call
     out = float(call.output_quantization().per_tensor()[0])
-    terms = []
-    for position in (0, 1):
-        scale, zero_point = call.quantization(position).per_tensor()
-        difference = call.codes(position).astype(np.int64) - zero_point
-        pair = quantize_multiplier(float(scale) / out)
-        terms.append(multiply_by_quantized_multiplier(difference, *pair))
-    a, b = broadcast(*terms)
-    codes = _FUNCTIONS[call.operator.name](a, b) + call.output_quantization().per_tensor()[1]
-    return [clamp(codes, fused_bounds(call.activation(), call.output_quantization()))]
+    return _summed(
+        call,
+        *(
+            multiply_by_quantized_multiplier(
+                differences(call, position),
+                *quantize_multiplier(float(call.quantization(position).per_tensor()[0]) / out),
+            )
+            for position in (0, 1)
+        ),
+    )
 
 
 @mistake
 def scales_ignored(subject: OperatorRun) -> Results:
     """The codes are added as if all scales were the same."""
-    call = subject.call
-    a, b = broadcast(
-        *(call.codes(p).astype(np.int64) - call.quantization(p).per_tensor()[1] for p in (0, 1))
-    )
-    codes = _FUNCTIONS[call.operator.name](a, b) + call.output_quantization().per_tensor()[1]
-    return [clamp(codes, fused_bounds(call.activation(), call.output_quantization()))]
+    return _summed(subject.call, *(differences(subject.call, position) for position in (0, 1)))
 
 
 def _operands_swapped(subject: OperatorRun) -> Results:
@@ -123,46 +106,29 @@ def _operands_swapped(subject: OperatorRun) -> Results:
 @mistake
 def double_multiplier(subject: OperatorRun) -> Results:
     """The multiplier is made of float64 scales, as TFLite Micro does; LiteRT's are float32."""
-    scaling = product(
-        subject.changed(reference="tflm" if subject.reference == "litert" else "litert")
-    )
+    scaling = product(subject.of_other_kernels())
     return [scaling.results(scaling.arithmetic)]
 
 
-_BINARY = [
-    OperatorMistake(
-        "first_zero_point_ignored",
-        "The first operand's zero point is not subtracted.",
-        zero_point_ignored(0),
-    ),
-    OperatorMistake(
-        "second_zero_point_ignored",
-        "The second operand's zero point is not subtracted.",
-        zero_point_ignored(1),
-    ),
-    OperatorMistake(
-        "operand_zero_points_swapped",
-        "The operands' zero points are swapped.",
-        zero_points_swapped(0, 1),
-    ),
-    OperatorMistake(
-        "zero_points_swapped",
-        "The zero points of the first operand and the output are swapped.",
-        zero_points_swapped(0, OUTPUT),
-    ),
-    *(
-        OperatorMistake(
+_BINARY_TABLE: Table = {
+    ("first_zero_point_ignored", zero_points_ignored(0)): "The first operand's zero point is not "
+    "subtracted.",
+    ("second_zero_point_ignored", zero_points_ignored(1)): "The second operand's zero point is not "
+    "subtracted.",
+    ("operand_zero_points_swapped", swapped(0, 1)): "The operands' zero points are swapped.",
+    ("zero_points_swapped", swapped(0, OUTPUT)): "The zero points of the first operand and the "
+    "output are swapped.",
+    **{
+        (
             f"computed_in_{np.dtype(dtype).name}_{rounding}",
-            f"Computed with real numbers in {np.dtype(dtype).name}; {text}.",
             _in_float(rounding, dtype),
-        )
+        ): f"Computed with real numbers in {np.dtype(dtype).name}; ties are rounded {text}."
         for dtype in (np.float32, np.float64)
-        for rounding, text in (
-            ("half_away", "ties are rounded away from zero"),
-            ("half_even", "ties are rounded to even"),
-        )
-    ),
-]
+        for rounding, text in (("half_away", "away from zero"), ("half_even", "to even"))
+    },
+}
+
+_BINARY = named(_BINARY_TABLE)
 
 _SUM = [operands_rounded, scales_ignored]
 
@@ -233,36 +199,19 @@ def _exchanged(subject: OperatorRun) -> Results:
     return run(replace(subject, operator=operator).call)
 
 
-_COMPARISONS = [
-    OperatorMistake(
-        "codes_compared",
-        "The codes are compared, whatever the scales and zero points.",
-        _compared(_raw),
-    ),
-    OperatorMistake(
-        "codes_compared_unsigned",
-        "The codes are compared as unsigned bytes.",
-        _compared(_raw_unsigned),
-    ),
-    OperatorMistake(
-        "real_values_compared",
-        "The real values are compared exactly; the kernels round them to steps of 1/256.",
-        _compared(_reals),
-    ),
-    OperatorMistake(
-        "zero_points_ignored",
-        "The zero points are not subtracted.",
-        lambda subject: run(
-            subject.changed({p: with_zero_point(subject.quantization(p), 0) for p in (0, 1)})
-        ),
-    ),
-    other_comparison,
-]
+_CODES_COMPARED: Table = {
+    ("codes_compared", _compared(_raw)): "The codes are compared, whatever the scales and zero "
+    "points.",
+    ("codes_compared_unsigned", _compared(_raw_unsigned)): "The codes are compared as unsigned "
+    "bytes.",
+    ("real_values_compared", _compared(_reals)): "The real values are compared exactly; the "
+    "kernels round them to steps of 1/256.",
+    ("zero_points_ignored", zero_points_ignored(0, 1)): "The zero points are not subtracted.",
+}
 
-_ORDERED = [
-    *_COMPARISONS,
-    OperatorMistake("operands_swapped", "The operands are swapped.", _exchanged),
-]
+_COMPARISONS = [*named(_CODES_COMPARED), other_comparison]
+
+_ORDERED = [*_COMPARISONS, *named({("operands_swapped", _exchanged): "The operands are swapped."})]
 
 _EXTREMES = [unsigned, rescaled]
 
@@ -304,45 +253,37 @@ def piecewise(subject: OperatorRun) -> Results:
 @mistake
 def tflm_form(subject: OperatorRun) -> Results:
     """Computed as TFLite Micro does, in fixed point."""
-    return run(subject.changed(reference="tflm" if subject.reference == "litert" else "litert"))
+    return run(subject.of_other_kernels())
 
 
 @mistake
 def output_zero_point_fixed(subject: OperatorRun) -> Results:
     """The output's zero point is always that of the spec's table, -128 or 0."""
     point = -128 if subject.operator.name == "LOGISTIC" else 0
-    quantization = with_zero_point(subject.quantization(OUTPUT), point)
-    return run(subject.changed({OUTPUT: quantization}))
+    return zero_points(lambda _: {OUTPUT: point})(subject)
 
 
 @mistake
 def table_index_offset(subject: OperatorRun) -> Results:
     """The table is read at code + 128, where it is written at the code's byte."""
-    # The table read at code + 128, where its upper half stands for negative codes.
     codes = subject.call.codes(0) ^ np.int8(-128)
     return run(subject.changed(arrays={0: codes.astype(np.int8)}))
 
 
-OTHER_FORM = tflm_form
-
 _SIGMOIDS = [
-    OTHER_FORM,
-    *(
-        OperatorMistake(
-            f"table_{mode}", f"The function is right, but its codes are {text}.", _smooth(mode)
-        )
-        for mode, text in (
-            ("down", "floored"),
-            ("toward_zero", "truncated toward zero"),
-            ("up", "rounded up"),
-        )
+    tflm_form,
+    *named(
+        {
+            (f"table_{mode}", _smooth(mode)): f"The function is right, but its codes are {text}."
+            for mode, text in (
+                ("down", "floored"),
+                ("toward_zero", "truncated toward zero"),
+                ("up", "rounded up"),
+            )
+        }
     ),
     piecewise,
-    OperatorMistake(
-        "input_zero_point_ignored",
-        "The input's zero point is not subtracted.",
-        zero_point_ignored(0),
-    ),
+    INPUT_ZERO_POINT_IGNORED,
     output_zero_point_fixed,
     table_index_offset,
 ]
@@ -365,34 +306,29 @@ def _float_quantized(rounding: str, reciprocal: bool) -> Compute:
 
 
 _QUANTIZE = [
-    OperatorMistake(
-        "input_zero_point_ignored",
-        "The input's zero point is not subtracted.",
-        zero_point_ignored(0),
-    ),
-    OperatorMistake(
-        "zero_points_swapped",
-        "The zero points of input and output are swapped.",
-        zero_points_swapped(0, OUTPUT),
-    ),
-    *(
-        OperatorMistake(
-            f"float_{'reciprocal_' if reciprocal else ''}{rounding}",
-            f"float32 is {'multiplied by the reciprocal of' if reciprocal else 'divided by'} the "
-            f"scale and {text}.",
-            _float_quantized(rounding, reciprocal),
-        )
-        for reciprocal in (False, True)
-        for rounding, text in (
-            ("half_away", "rounded with ties away from zero"),
-            ("half_even", "rounded with ties to even"),
-            ("half_up", "rounded with ties up"),
-            ("toward_zero", "truncated"),
-            ("down", "floored"),
-        )
-        if reciprocal or rounding != "half_away"
+    INPUT_ZERO_POINT_IGNORED,
+    ZERO_POINTS_SWAPPED,
+    *named(
+        {
+            (
+                f"float_{'reciprocal_' * reciprocal}{rounding}",
+                _float_quantized(rounding, reciprocal),
+            ): f"float32 is {'multiplied by the reciprocal of' if reciprocal else 'divided by'} "
+            f"the scale and {text}."
+            for reciprocal in (False, True)
+            for rounding, text in (
+                ("half_away", "rounded with ties away from zero"),
+                ("half_even", "rounded with ties to even"),
+                ("half_up", "rounded with ties up"),
+                ("toward_zero", "truncated"),
+                ("down", "floored"),
+            )
+            if reciprocal or rounding != "half_away"
+        }
     ),
 ]
+
+_SUBTRACTED = named({("operands_swapped", _operands_swapped): "The operands are swapped: b - a."})
 
 ELEMENTWISE = {
     "ADD": _BINARY + _SUM,
@@ -401,11 +337,7 @@ ELEMENTWISE = {
     "MINIMUM": _EXTREMES,
     "MUL": [*_BINARY, double_multiplier],
     "QUANTIZE": _QUANTIZE,
-    "SUB": [
-        *_BINARY,
-        *_SUM,
-        OperatorMistake("operands_swapped", "The operands are swapped: b - a.", _operands_swapped),
-    ],
+    "SUB": _BINARY + _SUM + _SUBTRACTED,
     "TANH": _SIGMOIDS,
     **dict.fromkeys(("EQUAL", "NOT_EQUAL"), _COMPARISONS),
     **dict.fromkeys(("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL"), _ORDERED),

@@ -96,16 +96,11 @@ def _quantized(subject: OperatorRun, position: int) -> _Facts:
     }
 
 
-def _two(subject: OperatorRun) -> tuple[tuple[np.float32, int], tuple[np.float32, int]]:
-    call = subject.call
-    return call.quantization(0).per_tensor(), call.output_quantization().per_tensor()
-
-
 _RELATIONS: dict[str, Callable[[OperatorRun], object]] = {
     "another scale or zero point of the output than of the input": lambda s: (
-        _two(s)[0] != _two(s)[1]
+        s.scales[0] != s.scales[1]
     ),
-    "an output scale far below the input's": lambda s: _two(s)[1][0] < _two(s)[0][0] / 256,
+    "an output scale far below the input's": lambda s: s.scales[1][0] < s.scales[0][0] / 256,
     "a group convolution": lambda s: (
         s.operator.name == "CONV_2D" and s.call.codes(0).shape[3] != s.call.codes(1).shape[3]
     ),

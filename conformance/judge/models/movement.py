@@ -1,53 +1,26 @@
 """Mistakes of operators that copy codes, and of the one that interpolates between pixels."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from eightfold.conformance.judge.models.subject import (
+    Compute,
     OperatorMistake,
     OperatorRun,
     Results,
     SameError,
+    Table,
     mistake,
+    named,
+    rescaled,
     run,
 )
 from eightfold.golden import indexing, joining
 from eightfold.golden.quantization import clamp
 from eightfold.golden.resize import bilinear_taps, nearest_taps
 from eightfold.golden.tpu_mlir.numbers import round_float
-
-Compute = Callable[[OperatorRun], Results]
-
-
-@mistake
-def rescaled(subject: OperatorRun) -> Results:
-    """Codes are rescaled where input and output have another scale or zero point; the kernels copy
-    them.
-    """
-    call = subject.call
-    (scale, zero), (out, out_zero) = (
-        call.quantization(0).per_tensor(),
-        call.output_quantization().per_tensor(),
-    )
-    if (scale, zero) == (out, out_zero):
-        raise SameError
-    found = []
-    for codes in run(call):
-        real = (codes.astype(np.int64) - zero) * (float(scale) / float(out))
-        found.append(clamp(round_float(real, "half_away").astype(np.int64) + out_zero))
-    return found
-
-
-def _options(options: Mapping[str, Any]) -> Compute:
-    return lambda subject: run(subject.changed(options=options))
-
-
-def _operand(position: int, change: Callable[[np.ndarray], np.ndarray]) -> Compute:
-    return lambda subject: run(
-        subject.changed(arrays={position: change(subject.call.array(position))})
-    )
 
 
 @mistake
@@ -57,26 +30,26 @@ def column_major(subject: OperatorRun) -> Results:
     return [x.reshape(-1, order="F").reshape(each.shape, order="F") for each in subject.expected]
 
 
+def _inputs(subject: OperatorRun) -> list[np.ndarray]:
+    return [subject.call.codes(place) for place in range(len(subject.call.inputs))]
+
+
 @mistake
 def order_reversed(subject: OperatorRun) -> Results:
     """The inputs come in reverse order."""
-    call = subject.call
-    arrays = [call.codes(p) for p in range(len(call.inputs))][::-1]
-    return [joining.concatenation(arrays, call.options["axis"])]
+    return [joining.concatenation(_inputs(subject)[::-1], subject.call.options["axis"])]
 
 
 @mistake
 def last_axis(subject: OperatorRun) -> Results:
     """The axis is always the last one."""
-    call = subject.call
-    return [np.concatenate([call.codes(p) for p in range(len(call.inputs))], -1)]
+    return [np.concatenate(_inputs(subject), -1)]
 
 
 @mistake
 def bytes_appended(subject: OperatorRun) -> Results:
     """The inputs' bytes stand one after the other, as along the first axis."""
-    call = subject.call
-    arrays = [call.codes(p).reshape(-1) for p in range(len(call.inputs))]
+    arrays = [codes.reshape(-1) for codes in _inputs(subject)]
     return [np.concatenate(arrays).reshape(subject.expected[0].shape)]
 
 
@@ -99,27 +72,27 @@ def _columns_first(subject: OperatorRun) -> Results:
     return _blocks(subject, 0, 1, 3, 4, 2, 5)
 
 
-def _pad(fill: Callable[[OperatorRun], int]) -> Compute:
+def _pad(fill: Callable[[OperatorRun], int] | None) -> Compute:
+    """Return what pads with a code; None: with the edge."""
+
     def compute(subject: OperatorRun) -> Results:
         x = subject.call.codes(0)
         paddings = subject.call.array(1).astype(np.int64)
+        if fill is None:
+            return [np.pad(x, paddings, mode="edge")]
         return [np.pad(x, paddings, constant_values=fill(subject))]
 
     return compute
 
 
-def _zero_point(subject: OperatorRun) -> int:
-    return subject.call.output_quantization().per_tensor()[1]
+def _swapped(position: int) -> Compute:
+    """Return what computes with each axis's two numbers swapped in an operand."""
 
+    def compute(subject: OperatorRun) -> Results:
+        margins = np.asarray(subject.call.array(position)[:, ::-1], order="C")
+        return run(subject.changed(arrays={position: margins}))
 
-def _input_zero_point(subject: OperatorRun) -> int:
-    return subject.call.quantization(0).per_tensor()[1]
-
-
-def _reflected(subject: OperatorRun) -> Results:
-    x = subject.call.codes(0)
-    paddings = subject.call.array(1).astype(np.int64)
-    return [np.pad(x, paddings, mode="edge")]
+    return compute
 
 
 def _transposed(order: Callable[[list[int]], list[int]]) -> Compute:
@@ -141,27 +114,14 @@ def _inverse(axes: list[int]) -> list[int]:
     return np.argsort(axes).tolist()
 
 
-def _gathered(axis: int | None = None, batch: int | None = None) -> Compute:
+def _gathered(axis: int | None = None, batch: int | None = None, factor: int = 1) -> Compute:
     def compute(subject: OperatorRun) -> Results:
-        options = subject.call.options
-        return [
-            indexing.gather(
-                subject.call.codes(0),
-                subject.call.array(1),
-                options["axis"] if axis is None else axis,
-                options["batch_dims"] if batch is None else batch,
-            )
-        ]
+        call = subject.call
+        axes = call.options["axis"] if axis is None else axis
+        batches = call.options["batch_dims"] if batch is None else batch
+        return [indexing.gather(call.codes(0), factor * call.array(1), axes, batches)]
 
     return compute
-
-
-@mistake
-def first_only(subject: OperatorRun) -> Results:
-    """All indices count as 0."""
-    call = subject.call
-    low = np.zeros_like(call.array(1))
-    return [indexing.gather(call.codes(0), low, call.options["axis"], call.options["batch_dims"])]
 
 
 @mistake
@@ -207,14 +167,7 @@ def batch_outermost(subject: OperatorRun) -> Results:
 @mistake
 def padding_0(subject: OperatorRun) -> Results:
     """Padding is the code 0 and not the zero point: TFLite Micro's form."""
-    return run(subject.changed(reference="tflm" if subject.reference == "litert" else "litert"))
-
-
-@mistake
-def margins_swapped(subject: OperatorRun) -> Results:
-    """What is before and behind each axis is swapped."""
-    margins = np.asarray(subject.call.array(2)[:, ::-1], order="C")
-    return run(subject.changed(arrays={2: margins}))
+    return run(subject.of_other_kernels())
 
 
 def _resized(taps: Callable[..., Any], rounding: str) -> Compute:
@@ -264,119 +217,97 @@ def _shape_reversed(subject: OperatorRun) -> Results:
     return [subject.expected[0][::-1]]
 
 
+_BY_COLUMNS = "The pixels of a block go column by column."
+_MARGINS_SWAPPED = "What is before and behind each axis is swapped."
+
 _MARGINS = [
-    OperatorMistake(
-        "block_by_columns", "The pixels of a block go column by column.", _reversed_batches
-    ),
+    *named({("block_by_columns", _reversed_batches): _BY_COLUMNS}),
     batch_outermost,
-    margins_swapped,
+    *named({("margins_swapped", _swapped(2)): _MARGINS_SWAPPED}),
 ]
+
+_GATHER: Table = {
+    ("axis_ignored", _gathered(axis=0, batch=0)): "The axis counts as 0.",
+    ("batch_ignored", _gathered(batch=0)): "batch_dims counts as 0.",
+    ("first_only", _gathered(factor=0)): "All indices count as 0.",
+}
+
+_EDGES: Table = {
+    ("padding_edge", _pad(None)): "Padding repeats the edge.",
+    ("margins_swapped", _swapped(1)): _MARGINS_SWAPPED,
+}
+
+_PAD: Table = {
+    ("padding_0", _pad(lambda _: 0)): "Padding is the code 0 and not the output's zero point.",
+    ("padding_input_zero_point", _pad(lambda subject: subject.scales[0][1])): "Padding is the "
+    "input's zero point and not the output's.",
+    **_EDGES,
+}
+
+_PADV2: Table = {
+    ("value_ignored", _pad(lambda subject: subject.scales[1][1])): "Padding is the output's zero "
+    "point: the value is not used.",
+    ("padding_0", _pad(lambda _: 0)): "Padding is the code 0.",
+    **_EDGES,
+}
+
+
+def _centers(half_pixel: bool | None, corners: bool | None) -> Compute:
+    """Return what interpolates with other options; None: with the operator's."""
+    given = {"half_pixel_centers": half_pixel, "align_corners": corners}
+    options = {name: value for name, value in given.items() if value is not None}
+    return lambda subject: run(subject.changed(options=options))
+
+
+_OPTIONS: Table = {
+    ("half_pixel_ignored", _centers(False, None)): "half_pixel_centers is not read.",
+    ("align_corners_ignored", _centers(None, False)): "align_corners is not read.",
+    ("half_pixel_always", _centers(True, False)): "Pixels have half-pixel centers whatever the "
+    "options.",
+    ("align_corners_always", _centers(False, True)): "Corners are aligned whatever the options.",
+}
+
+_COORDINATES: Table = {
+    (
+        f"coordinates_{kind}_{mode}",
+        _resized(taps, mode),
+    ): f"Coordinates are {what}, and the sum is {text}."
+    for kind, what, taps in (
+        ("1024", "those of the kernel, in steps of 1/1024", _kernel_taps),
+        ("real", "real numbers, not steps of 1/1024", _real_taps),
+    )
+    for mode, text in (
+        ("half_away", "rounded, ties away from zero"),
+        ("half_even", "rounded, ties to even"),
+        ("half_up", "rounded, ties up"),
+        ("toward_zero", "truncated toward zero"),
+        ("down", "floored"),
+    )
+    if (kind, mode) != ("1024", "half_away")
+}
+
+_TRANSPOSED: Table = {
+    ("inverse", _transposed(_inverse)): "The inverse permutation is applied.",
+    ("reversed", _transposed(lambda axes: axes[::-1])): "The axes are always reversed.",
+}
 
 MOVEMENT: dict[str, list[OperatorMistake]] = {
     "BATCH_TO_SPACE_ND": _MARGINS,
     "CONCATENATION": [order_reversed, last_axis, bytes_appended],
-    "GATHER": [
-        OperatorMistake("axis_ignored", "The axis counts as 0.", _gathered(axis=0, batch=0)),
-        OperatorMistake("batch_ignored", "batch_dims counts as 0.", _gathered(batch=0)),
-        first_only,
-        rescaled,
-    ],
-    "PAD": [
-        OperatorMistake(
-            "padding_0",
-            "Padding is the code 0 and not the output's zero point.",
-            _pad(lambda subject: 0),
-        ),
-        OperatorMistake(
-            "padding_input_zero_point",
-            "Padding is the input's zero point and not the output's.",
-            _pad(_input_zero_point),
-        ),
-        OperatorMistake("padding_edge", "Padding repeats the edge.", _reflected),
-        OperatorMistake(
-            "margins_swapped",
-            "What is before and behind each axis is swapped.",
-            _operand(1, lambda pads: np.asarray(pads[:, ::-1], order="C")),
-        ),
-        rescaled,
-    ],
-    "PADV2": [
-        OperatorMistake(
-            "value_ignored",
-            "Padding is the output's zero point: the value is not used.",
-            _pad(_zero_point),
-        ),
-        OperatorMistake("padding_0", "Padding is the code 0.", _pad(lambda subject: 0)),
-        OperatorMistake("padding_edge", "Padding repeats the edge.", _reflected),
-        OperatorMistake(
-            "margins_swapped",
-            "What is before and behind each axis is swapped.",
-            _operand(1, lambda pads: np.asarray(pads[:, ::-1], order="C")),
-        ),
-        rescaled,
-    ],
+    "GATHER": [*named(_GATHER), rescaled],
+    "PAD": [*named(_PAD), rescaled],
+    "PADV2": [*named(_PADV2), rescaled],
     "RESHAPE": [column_major],
-    "RESIZE_BILINEAR": [
-        OperatorMistake(
-            "half_pixel_ignored",
-            "half_pixel_centers is not read.",
-            _options({"half_pixel_centers": False}),
-        ),
-        OperatorMistake(
-            "align_corners_ignored",
-            "align_corners is not read.",
-            _options({"align_corners": False}),
-        ),
-        OperatorMistake(
-            "half_pixel_always",
-            "Pixels have half-pixel centers whatever the options.",
-            _options({"half_pixel_centers": True, "align_corners": False}),
-        ),
-        OperatorMistake(
-            "align_corners_always",
-            "Corners are aligned whatever the options.",
-            _options({"half_pixel_centers": False, "align_corners": True}),
-        ),
-        nearest,
-        *(
-            OperatorMistake(
-                f"coordinates_{kind}_{mode}",
-                f"Coordinates are {what}, and the sum is {text}.",
-                _resized(taps, mode),
-            )
-            for kind, what, taps in (
-                ("1024", "those of the kernel, in steps of 1/1024", _kernel_taps),
-                ("real", "real numbers, not steps of 1/1024", _real_taps),
-            )
-            for mode, text in (
-                ("half_away", "rounded, ties away from zero"),
-                ("half_even", "rounded, ties to even"),
-                ("half_up", "rounded, ties up"),
-                ("toward_zero", "truncated toward zero"),
-                ("down", "floored"),
-            )
-            if (kind, mode) != ("1024", "half_away")
-        ),
-        rescaled,
-    ],
-    "SHAPE": [OperatorMistake("reversed", "The sizes come in reverse order.", _shape_reversed)],
+    "RESIZE_BILINEAR": [*named(_OPTIONS), nearest, *named(_COORDINATES), rescaled],
+    "SHAPE": named({("reversed", _shape_reversed): "The sizes come in reverse order."}),
     "SLICE": [begin_ignored, rescaled],
     "SPACE_TO_BATCH_ND": [*_MARGINS, padding_0],
     "SPACE_TO_DEPTH": [
         channels_slowest,
-        OperatorMistake(
-            "block_by_columns", "The pixels of a block go column by column.", _columns_first
-        ),
+        *named({("block_by_columns", _columns_first): _BY_COLUMNS}),
         rescaled,
     ],
     "SQUEEZE": [rescaled],
-    "TRANSPOSE": [
-        OperatorMistake("inverse", "The inverse permutation is applied.", _transposed(_inverse)),
-        OperatorMistake(
-            "reversed", "The axes are always reversed.", _transposed(lambda axes: axes[::-1])
-        ),
-        not_moved,
-        rescaled,
-    ],
+    "TRANSPOSE": [*named(_TRANSPOSED), not_moved, rescaled],
 }
 """By operator."""

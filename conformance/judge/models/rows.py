@@ -4,28 +4,24 @@ from collections.abc import Callable
 
 import numpy as np
 
-from eightfold.conformance.judge.models.elementwise import (
-    zero_point_ignored,
-    zero_points_swapped,
-)
+from eightfold.conformance.judge.models.elementwise import to_codes
 from eightfold.conformance.judge.models.scaling import reduced
 from eightfold.conformance.judge.models.subject import (
-    OUTPUT,
-    OperatorMistake,
+    INPUT_ZERO_POINT_IGNORED,
+    ZERO_POINTS_SWAPPED,
+    Compute,
     OperatorRun,
     Results,
     SameError,
+    Table,
     mistake,
+    named,
     run,
-    with_zero_point,
 )
 from eightfold.golden.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from eightfold.golden.quantization import clamp
 from eightfold.golden.reduction import one_axis, reduced_axes, reduced_shape
 from eightfold.golden.tpu_mlir.numbers import round_float
-
-Compute = Callable[[OperatorRun], Results]
-Rows = Callable[[np.ndarray], np.ndarray]
 
 
 def _logits(subject: OperatorRun) -> np.ndarray:
@@ -54,18 +50,13 @@ def _log_softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 _OF_ROWS = {"SOFTMAX": _softmax, "LOG_SOFTMAX": _log_softmax}
 
 
-def _codes(subject: OperatorRun, real: np.ndarray, rounding: str = "half_away") -> Results:
-    scale, zero_point = subject.call.output_quantization().per_tensor()
-    return [clamp(round_float(real / float(scale), rounding).astype(np.int64) + zero_point)]
-
-
 def _real(rounding: str, axis: int | None = -1) -> Compute:
     def compute(subject: OperatorRun) -> Results:
         x = _logits(subject)
         function = _OF_ROWS[subject.operator.name]
         if axis is None:
-            return _codes(subject, function(x.reshape(-1)).reshape(x.shape), rounding)
-        return _codes(subject, function(x, axis), rounding)
+            return to_codes(subject.call, function(x.reshape(-1)).reshape(x.shape), rounding)
+        return to_codes(subject.call, function(x, axis), rounding)
 
     return compute
 
@@ -79,7 +70,7 @@ def beta_ignored(subject: OperatorRun) -> Results:
 @mistake
 def base_2(subject: OperatorRun) -> Results:
     """Powers of 2 stand for powers of e."""
-    return _codes(subject, _softmax(_logits(subject) * np.log(2.0)))
+    return to_codes(subject.call, _softmax(_logits(subject) * np.log(2.0)))
 
 
 def _softmax_unshifted(subject: OperatorRun) -> Results:
@@ -87,12 +78,11 @@ def _softmax_unshifted(subject: OperatorRun) -> Results:
     return [(codes.astype(np.int64) + 128).clip(0, 127).astype(np.int8)]
 
 
-def _l2(rounding: str, zero: bool = True, axis: int | None = -1) -> Compute:
+def _l2(rounding: str, axis: int | None = -1) -> Compute:
     def compute(subject: OperatorRun) -> Results:
-        point = subject.call.quantization(0).per_tensor()[1] if zero else 0
-        x = subject.call.codes(0).astype(np.float64) - point
+        x = subject.call.codes(0).astype(np.float64) - subject.scales[0][1]
         norm = np.sqrt((x * x).sum(axis=axis, keepdims=True))
-        return _codes(subject, x / np.maximum(norm, 1e-30), rounding)
+        return to_codes(subject.call, x / np.maximum(norm, 1e-30), rounding)
 
     return compute
 
@@ -105,25 +95,21 @@ _ROUNDINGS = (
 )
 
 
-def _in_float(make: Callable[[str], Compute]) -> list[OperatorMistake]:
-    return [
-        OperatorMistake(
-            f"computed_in_float_{mode}",
-            f"Computed with real numbers, and {text}; the kernels compute in fixed point.",
-            make(mode),
-        )
+def _in_float(make: Callable[..., Compute]) -> Table:
+    return {
+        (f"computed_in_float_{mode}", make(mode)): f"Computed with real numbers, and {text}; the "
+        "kernels compute in fixed point."
         for mode, text in _ROUNDINGS
-    ]
+    }
 
 
-_WHOLE = (
-    "over_all_elements",
-    "All elements are taken for one row; the operator works along the last axis.",
-)
-_FIRST_AXIS = (
-    "over_first_axis",
-    "Computed along the first axis; the operator works along the last one.",
-)
+def _along_others(make: Callable[..., Compute]) -> Table:
+    return {
+        ("over_all_elements", make("half_away", axis=None)): "All elements are taken for one row; "
+        "the operator works along the last axis.",
+        ("over_first_axis", make("half_away", axis=0)): "Computed along the first axis; the "
+        "operator works along the last one.",
+    }
 
 
 @mistake
@@ -181,19 +167,7 @@ def read_as_uint8(subject: OperatorRun) -> Results:
     return [np.clip(scaled + out, 0, 255).astype(np.uint8).view(np.int8)]
 
 
-_REDUCTIONS = [
-    OperatorMistake(
-        "input_zero_point_ignored",
-        "The input's zero point is not subtracted.",
-        zero_point_ignored(0),
-    ),
-    OperatorMistake(
-        "zero_points_swapped",
-        "The zero points of input and output are swapped.",
-        zero_points_swapped(0, OUTPUT),
-    ),
-    first_axis_only,
-]
+_REDUCTIONS = [INPUT_ZERO_POINT_IGNORED, ZERO_POINTS_SWAPPED, first_axis_only]
 
 
 @mistake
@@ -233,40 +207,29 @@ def _no_output_zero_point(subject: OperatorRun) -> Results:
     return [clamp(codes.astype(np.int64) - subject.call.output_quantization().per_tensor()[1])]
 
 
+_LOG: Table = {
+    ("output_zero_point_ignored", _no_output_zero_point): "The output's zero point is missing.",
+}
+
+_UNSHIFTED: Table = {
+    ("output_zero_point_ignored", _softmax_unshifted): "The output's zero point, -128, is missing, "
+    "and the codes saturate at 127.",
+}
+
 ROWS = {
     "ARG_MAX": [last_of_equals, unsigned, least, last_axis],
     "L2_NORMALIZATION": [
-        *_in_float(_l2),
-        OperatorMistake(
-            "input_zero_point_ignored",
-            "The input's zero point is not subtracted.",
-            lambda subject: run(subject.changed({0: with_zero_point(subject.quantization(0), 0)})),
-        ),
-        OperatorMistake(*_WHOLE, _l2("half_away", axis=None)),
-        OperatorMistake(*_FIRST_AXIS, _l2("half_away", axis=0)),
+        *named(_in_float(_l2)),
+        INPUT_ZERO_POINT_IGNORED,
+        *named(_along_others(_l2)),
     ],
-    "LOG_SOFTMAX": [
-        *_in_float(_real),
-        OperatorMistake(*_WHOLE, _real("half_away", axis=None)),
-        OperatorMistake(*_FIRST_AXIS, _real("half_away", axis=0)),
-        OperatorMistake(
-            "output_zero_point_ignored",
-            "The output's zero point is missing.",
-            _no_output_zero_point,
-        ),
-    ],
+    "LOG_SOFTMAX": named({**_in_float(_real), **_along_others(_real), **_LOG}),
     "MEAN": [*_REDUCTIONS, mean_rounded_first, quotient_normalized],
     "SOFTMAX": [
-        *_in_float(_real),
+        *named(_in_float(_real)),
         beta_ignored,
         base_2,
-        OperatorMistake(*_WHOLE, _real("half_away", axis=None)),
-        OperatorMistake(*_FIRST_AXIS, _real("half_away", axis=0)),
-        OperatorMistake(
-            "output_zero_point_ignored",
-            "The output's zero point, -128, is missing, and the codes saturate at 127.",
-            _softmax_unshifted,
-        ),
+        *named({**_along_others(_real), **_UNSHIFTED}),
     ],
     "SUM": [*_REDUCTIONS, read_as_uint8],
 }

@@ -1,6 +1,5 @@
 """What other kernels compute: the forms of XNNPACK, and of LiteRT's optimized kernels."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +14,7 @@ from eightfold.conformance.judge.models.scaling import (
     weighted,
 )
 from eightfold.conformance.judge.models.subject import (
+    Compute,
     OperatorMistake,
     OperatorRun,
     Results,
@@ -102,10 +102,7 @@ def _quantized(subject: OperatorRun) -> Results:
     call = subject.call
     if call.codes(0).dtype != np.int8:
         return _quantized_float(subject)
-    (scale, zero), (out, out_zero) = (
-        call.quantization(0).per_tensor(),
-        call.output_quantization().per_tensor(),
-    )
+    (scale, zero), (out, out_zero) = subject.scales
     ratio = np.float32(scale / out)
     if not 2.0**-8 <= ratio <= 2.0**7:
         return _without_delegate(subject)
@@ -135,10 +132,7 @@ def _without_delegate(subject: OperatorRun) -> Results:
 def _optimized_reduction(subject: OperatorRun) -> Results:
     """Return SUM in float32: the sum of codes scaled, and the zero points' part added."""
     call = subject.call
-    (scale, zero), (out, out_zero) = (
-        call.quantization(0).per_tensor(),
-        call.output_quantization().per_tensor(),
-    )
+    (scale, zero), (out, out_zero) = subject.scales
     x = call.codes(0).astype(np.int64)
     axes = reduced_axes(call.array(1), x.ndim)
     total = x.sum(axis=axes).reshape(subject.expected[0].shape)
@@ -254,7 +248,7 @@ def _weights(size: int, count: int, corners: bool, half: bool):
 _FLOAT = "a float32 scale, clamped, and rounded with ties to even"
 _BITS_21 = "multipliers of 21 bits, and one rounding of the sum, ties up"
 
-_XNNPACK: dict[str, tuple[Callable[[OperatorRun], Results], str]] = {
+_XNNPACK: dict[str, tuple[Compute, str]] = {
     "ADD": (_sum, _BITS_21),
     "CONV_2D": (_weighted, _FLOAT),
     "DEPTHWISE_CONV_2D": (_weighted, _FLOAT),
@@ -273,7 +267,7 @@ _XNNPACK: dict[str, tuple[Callable[[OperatorRun], Results], str]] = {
 
 _UP = "two roundings in integers, and ties of the right shift go up"
 
-_OPTIMIZED: dict[str, tuple[Callable[[OperatorRun], Results], str]] = {
+_OPTIMIZED: dict[str, tuple[Compute, str]] = {
     "ADD": (
         _optimized_sum,
         "operands are shifted to the right without rounding, and the scaled sum wraps to 16 bits",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from eightfold.conformance.judge.arithmetic import Arithmetic, finished, operand, scaled
 from eightfold.conformance.judge.forms import FORMS
 from eightfold.conformance.judge.models.subject import (
+    Compute,
     OperatorMistake,
     OperatorRun,
     Results,
@@ -207,7 +208,8 @@ def _rescaled(call: OperatorCall, acc: Integers, real: float, activation: str) -
     )
 
 
-def _differences(call: OperatorCall, position: int) -> Integers:
+def differences(call: OperatorCall, position: int) -> Integers:
+    """Return an input's codes without its zero point."""
     return _int64(call.codes(position)) - call.quantization(position).per_tensor()[1]
 
 
@@ -219,7 +221,7 @@ def sum_of_two(call: OperatorCall) -> Scaling:
     signs = (1, -1 if call.operator.name == "SUB" else 1)
     terms = tuple(
         (
-            _rescaled(call, _differences(call, position) << ADD_LEFT_SHIFT, real, "NONE"),
+            _rescaled(call, differences(call, position) << ADD_LEFT_SHIFT, real, "NONE"),
             signs[position],
         )
         for position, real in enumerate(reals[:2])
@@ -230,7 +232,7 @@ def sum_of_two(call: OperatorCall) -> Scaling:
 
 def product(call: OperatorCall) -> Scaling:
     """Return what MUL requantizes."""
-    x, y = broadcast(_differences(call, 0), _differences(call, 1))
+    x, y = broadcast(differences(call, 0), differences(call, 1))
     a, b = (call.quantization(position).per_tensor()[0] for position in (0, 1))
     real = multiplication_scale(a, b, call.output_quantization().per_tensor()[0], call.reference)
     return _rescaled(call, x * y, real, call.activation())
@@ -241,12 +243,12 @@ def _rescaled_code(call: OperatorCall) -> Scaling:
         raise SameError
     scale = call.quantization(0).per_tensor()[0]
     out = call.output_quantization().per_tensor()[0]
-    return _rescaled(call, _differences(call, 0), float(scale) / float(out), "NONE")
+    return _rescaled(call, differences(call, 0), float(scale) / float(out), "NONE")
 
 
 def reduced(call: OperatorCall) -> Scaling:
     """Return what MEAN and SUM requantize."""
-    x = _differences(call, 0)
+    x = differences(call, 0)
     axes = reduced_axes(call.array(1), x.ndim)
     shape = reduced_shape(x.shape, call.array(1), call.options["keep_dims"])
     acc = x.sum(axis=axes).reshape(shape)
@@ -294,7 +296,7 @@ def _arithmetic(mistakes: Sequence[Mistake], reference: Arithmetic) -> Arithmeti
     return made(reference if at_ends else Arithmetic(), mistakes)
 
 
-def _inside(mistake: Mistake) -> Callable[[OperatorRun], Results]:
+def _inside(mistake: Mistake) -> Compute:
     def compute(subject: OperatorRun) -> Results:
         scaling = SCALINGS[subject.operator.name](subject.call)
         return [scaling.results(_arithmetic([mistake], scaling.arithmetic))]

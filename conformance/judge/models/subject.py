@@ -10,7 +10,8 @@ import numpy as np
 from eightfold.common.errors import InputError
 from eightfold.conformance.judge.explain import NamedMistake
 from eightfold.golden.errors import SpecError
-from eightfold.golden.quantization import Reference
+from eightfold.golden.quantization import Reference, clamp, fused_bounds
+from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.model import Graph, Operator, Quantization
 from eightfold.operators import OPERATORS, OperatorCall
 
@@ -18,6 +19,9 @@ OUTPUT = -1
 """In place of an input's position: the outputs."""
 
 Results = list[np.ndarray]
+
+Scale = tuple[np.float32, int]
+"""A scale and a zero point."""
 
 
 class SameError(Exception):
@@ -48,6 +52,15 @@ class OperatorRun:
         """Elements of inputs and results: how hard it is to follow by hand."""
         inputs = [self.call.optional(p) for p in range(len(self.operator.inputs))]
         return sum(x.size for x in (*inputs, *self.expected) if x is not None)
+
+    @property
+    def scales(self) -> tuple[Scale, Scale]:
+        """Scale and zero point of the first input, and those of the output."""
+        return self.call.quantization(0).per_tensor(), self.call.output_quantization().per_tensor()
+
+    def of_other_kernels(self) -> OperatorCall:
+        """Return the operator as TFLite Micro has it, or where that is golden's, LiteRT."""
+        return self.changed(reference="tflm" if self.reference == "litert" else "litert")
 
     def changed(
         self,
@@ -94,11 +107,19 @@ def run(call: OperatorCall) -> Results:
     return OPERATORS[call.operator.name].run(call)
 
 
+def bounded(call: OperatorCall, codes: np.ndarray) -> np.ndarray:
+    """Return codes clamped as the operator's activation says."""
+    return clamp(codes, fused_bounds(call.activation(), call.output_quantization()))
+
+
+Compute = Callable[[OperatorRun], Results]
+
+
 @dataclass(frozen=True)
 class OperatorMistake(NamedMistake):
     """A mistake of some operators."""
 
-    compute: Callable[[OperatorRun], Results]
+    compute: Compute
     """Returns the results with the mistake; raises `SameError` where it changes nothing."""
 
     def results(self, subject: OperatorRun) -> Results:
@@ -110,12 +131,79 @@ class OperatorMistake(NamedMistake):
             return list(subject.expected)
 
 
-def mistake(compute: Callable[[OperatorRun], Results]) -> OperatorMistake:
+def mistake(compute: Compute) -> OperatorMistake:
     """Make a mistake of a function: its name, and its docstring as the sentence."""
     return OperatorMistake(compute.__name__, " ".join(str(compute.__doc__).split()), compute)
+
+
+Table = Mapping[tuple[str, Compute], str]
+"""Sentences of mistakes, by their names and what computes them."""
+
+
+def named(table: Table) -> list[OperatorMistake]:
+    """Return the mistakes of a table."""
+    return [OperatorMistake(name, text, compute) for (name, compute), text in table.items()]
 
 
 def with_zero_point(quantization: Quantization, zero_point: Any) -> Quantization:
     """Return a quantization with another zero point, the same for all slices."""
     points = np.full_like(np.atleast_1d(quantization.zero_point), zero_point)
     return replace(quantization, zero_point=points)
+
+
+def zero_points(points: Callable[[OperatorRun], Mapping[int, Any]]) -> Compute:
+    """Return what computes with other zero points, by an input's position or `OUTPUT`."""
+
+    def compute(subject: OperatorRun) -> Results:
+        changed = {
+            position: with_zero_point(subject.quantization(position), point)
+            for position, point in points(subject).items()
+        }
+        return run(subject.changed(changed))
+
+    return compute
+
+
+def zero_points_ignored(*positions: int) -> Compute:
+    """Return what computes as if zero points were 0."""
+    return zero_points(lambda subject: dict.fromkeys(positions, 0))
+
+
+def swapped(first: int, second: int) -> Compute:
+    """Return what computes with each other's zero point of two tensors."""
+    pairs = {first: second, second: first}
+    return zero_points(
+        lambda subject: {
+            position: subject.quantization(other).zero_point[0] for position, other in pairs.items()
+        }
+    )
+
+
+_ZERO_POINTS: Table = {
+    ("input_zero_point_ignored", zero_points_ignored(0)): "The input's zero point is not "
+    "subtracted.",
+    ("zero_points_swapped", swapped(0, OUTPUT)): "The zero points of input and output are swapped.",
+}
+
+INPUT_ZERO_POINT_IGNORED, ZERO_POINTS_SWAPPED = named(_ZERO_POINTS)
+
+
+def without_activation(subject: OperatorRun) -> Results:
+    """Return the results of an operator that does not clamp."""
+    return run(subject.changed(options={"fused_activation_function": "NONE"}))
+
+
+@mistake
+def rescaled(subject: OperatorRun) -> Results:
+    """Codes are rescaled where input and output have another scale or zero point; the kernels copy
+    them.
+    """
+    (scale, zero), (out, out_zero) = subject.scales
+    if (scale, zero) == (out, out_zero):
+        raise SameError
+    found = []
+    for codes in without_activation(subject):
+        real = (codes.astype(np.int64) - zero) * (float(scale) / float(out))
+        whole = round_float(real, "half_away").astype(np.int64) + out_zero
+        found.append(bounded(subject.call, whole))
+    return found

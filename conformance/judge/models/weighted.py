@@ -1,6 +1,6 @@
 """Mistakes of operators with weights: padding, zero points, scales, and the order of the taps."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,14 +8,20 @@ import numpy as np
 from eightfold.conformance.judge.arithmetic import saturate, wrap
 from eightfold.conformance.judge.models.scaling import accumulators, weighted
 from eightfold.conformance.judge.models.subject import (
-    OUTPUT,
-    OperatorMistake,
+    INPUT_ZERO_POINT_IGNORED,
+    ZERO_POINTS_SWAPPED,
+    Compute,
     OperatorRun,
     Results,
     SameError,
+    Table,
+    named,
     with_zero_point,
+    zero_points,
+    zero_points_ignored,
 )
 from eightfold.golden.fixed_point import Integers, wrap32
+from eightfold.golden.windows import Window
 from eightfold.operators import OperatorCall
 
 
@@ -27,23 +33,22 @@ class WindowTaps:
     stride: tuple[int, ...]
     dilation: tuple[int, ...]
     before: tuple[int, ...]
-    """Positions that the first window reaches beyond the input's start."""
+    after: tuple[int, ...]
+    """Positions that the first window reaches beyond the input's start, and the last its end."""
+    same: bool
+    """Whether the padding is SAME."""
     sizes: tuple[int, ...]
     """Windows along each axis."""
 
     def read(self, x: Integers, outside: int) -> Integers:
         """Return what each tap of each window reads: (n, oh, ow, kh, kw, c) of (n, h, w, c)."""
-        result = x
-        inside = np.ones(1, bool)
-        places = []
-        for axis in (0, 1):
-            at = (
-                np.arange(self.sizes[axis])[:, None] * self.stride[axis]
-                - self.before[axis]
-                + np.arange(self.kernel[axis]) * self.dilation[axis]
-            )
-            places.append(at)
-        (rows, columns), (h, w) = places, x.shape[1:3]
+        rows, columns = (
+            np.arange(self.sizes[axis])[:, None] * self.stride[axis]
+            - self.before[axis]
+            + np.arange(self.kernel[axis]) * self.dilation[axis]
+            for axis in (0, 1)
+        )
+        h, w = x.shape[1:3]
         result = x[:, np.clip(rows, 0, h - 1)][:, :, :, np.clip(columns, 0, w - 1)]
         inside = ((rows >= 0) & (rows < h))[:, :, None, None] & ((columns >= 0) & (columns < w))[
             None, None
@@ -52,17 +57,21 @@ class WindowTaps:
         return found.transpose(0, 1, 3, 2, 4, 5)
 
 
-def taps_of(call: OperatorCall) -> WindowTaps:
-    """Return where the window of a convolution reads."""
-    window = call.filter_window()
-    shape = call.codes(0).shape
+def taps_of(window: Window, shape: tuple[int, ...]) -> WindowTaps:
+    """Return where a window reads in an input of ``shape``."""
+    pads = [window.pads(axis, shape[1 + axis]) for axis in (0, 1)]
     return WindowTaps(
         window.kernel,
         window.stride,
         window.dilation,
-        tuple(window.pads(axis, shape[1 + axis])[0] for axis in (0, 1)),
-        window.output_sizes(shape),
+        *zip(*pads, strict=True),
+        same=window.padding == "SAME",
+        sizes=window.output_sizes(shape),
     )
+
+
+def _taps(call: OperatorCall) -> WindowTaps:
+    return taps_of(call.filter_window(), call.codes(0).shape)
 
 
 def sums(
@@ -108,34 +117,25 @@ def _codes(call: OperatorCall, acc: Integers | None = None) -> Results:
     return [scaling.results(scaling.arithmetic)]
 
 
-def _window(change: Callable[[OperatorCall, WindowTaps], WindowTaps], outside: bool = False):
+Change = Callable[[WindowTaps], WindowTaps]
+"""Returns where a window reads by mistake."""
+
+
+def _window(change: Change, outside: bool = False) -> Compute:
     def compute(subject: OperatorRun) -> Results:
         call = subject.call
-        taps = taps_of(subject.call)
         fill = -call.quantization(0).per_tensor()[1] if outside else 0
-        return _codes(call, sums(call, change(call, taps), outside=fill))
+        return _codes(call, sums(call, change(_taps(call)), outside=fill))
 
     return compute
 
 
-def _odd_before(call: OperatorCall, taps: WindowTaps) -> WindowTaps:
-    window = call.filter_window()
-    shape = call.codes(0).shape
-    after = tuple(window.pads(axis, shape[1 + axis])[1] for axis in (0, 1))
-    return replace(taps, before=after if window.padding == "SAME" else taps.before)
-
-
-def _all_before(call: OperatorCall, taps: WindowTaps) -> WindowTaps:
-    """Return taps that start at the input's start: the padding is all behind it."""
-    return replace(taps, before=(0, 0))
-
-
-def _symmetric(call: OperatorCall, taps: WindowTaps) -> WindowTaps:
+def _symmetric(taps: WindowTaps) -> WindowTaps:
     """Return taps padded by half of the window on each side, as PyTorch's."""
-    if call.options["padding"] != "SAME":
+    if not taps.same:
         raise SameError
-    window = call.filter_window()
-    return replace(taps, before=tuple((window.extent(axis) - 1) // 2 for axis in (0, 1)))
+    halves = ((k - 1) * d // 2 for k, d in zip(taps.kernel, taps.dilation, strict=True))
+    return replace(taps, before=tuple(halves))
 
 
 def _weights(change: Callable[[np.ndarray], np.ndarray]):
@@ -144,7 +144,7 @@ def _weights(change: Callable[[np.ndarray], np.ndarray]):
         weights = change(call.codes(1))
         if weights.shape != call.codes(1).shape:
             raise SameError
-        return _codes(call, sums(call, taps_of(call), weights=weights))
+        return _codes(call, sums(call, _taps(call), weights=weights))
 
     return compute
 
@@ -158,32 +158,11 @@ def _input_as_nchw(subject: OperatorRun) -> Results:
     call = subject.call
     n, h, w, c = call.codes(0).shape
     x = call.codes(0).reshape(n, c, h, w).transpose(0, 2, 3, 1)
-    return _codes(call, sums(call, taps_of(call), x=x))
+    return _codes(call, sums(call, _taps(call), x=x))
 
 
 def _tiled(subject: OperatorRun) -> Results:
-    return _codes(subject.call, sums(subject.call, taps_of(subject.call), tiled=True))
-
-
-def _zero_point(position: int, value: Callable[[OperatorRun], int]):
-    def compute(subject: OperatorRun) -> Results:
-        quantization = subject.quantization(position)
-        other = with_zero_point(quantization, value(subject))
-        return _codes(subject.changed({position: other}))
-
-    return compute
-
-
-def _swapped(subject: OperatorRun) -> Results:
-    first, out = subject.quantization(0), subject.quantization(OUTPUT)
-    return _codes(
-        subject.changed(
-            {
-                0: with_zero_point(first, out.zero_point[0]),
-                OUTPUT: with_zero_point(out, first.zero_point[0]),
-            }
-        )
-    )
+    return _codes(subject.call, sums(subject.call, _taps(subject.call), tiled=True))
 
 
 def _scales(choose: Callable[[np.ndarray], float]):
@@ -209,10 +188,6 @@ def _accumulator(limit: Callable[[Integers], Integers]):
     return compute
 
 
-def _no_filter_zero_point(subject: OperatorRun) -> Results:
-    return _codes(subject.changed({1: with_zero_point(subject.quantization(1), 0)}))
-
-
 def _more(change: Callable[[np.ndarray], np.ndarray], factor: Callable[[int], int]):
     """Return a mistake: the sum of other weights is added, times a factor of the zero point's."""
 
@@ -232,165 +207,83 @@ def _transposed_filter(subject: OperatorRun) -> Results:
     return _codes(subject.changed(arrays={1: other}))
 
 
-def _table(rows: tuple[tuple[str, str, Callable[[OperatorRun], Results]], ...]):
-    return [OperatorMistake(*row) for row in rows]
+_ALL_TABLE: Table = {
+    ("first_scale_for_all", _scales(lambda scales: scales[0])): "The first channel's weight scale "
+    "is used for all: per-tensor on per-axis weights.",
+    ("largest_scale_for_all", _scales(lambda scales: scales.max())): "The largest weight scale is "
+    "used for all channels: per-tensor on per-axis weights.",
+    ("scales_one_channel_late", _shifted_scales): "Each channel has the weight scale of the "
+    "channel before.",
+    ("weights_unsigned", _more(lambda weights: weights < 0, lambda zero_point: 256)): "The weights "
+    "are read as unsigned bytes.",
+    ("weight_zero_point_of_input", _more(np.ones_like, lambda zero_point: -zero_point)): "The "
+    "input's zero point is subtracted from the weights too.",
+    ("accumulator_16", _accumulator(lambda acc: wrap(acc, 16))): "The accumulator has 16 bits, and "
+    "wraps.",
+    ("accumulator_16_saturates", _accumulator(lambda acc: saturate(acc, 16))): "The accumulator "
+    "saturates to 16 bits.",
+}
 
+_ADDED = zero_points(lambda subject: {0: -int(subject.quantization(0).zero_point[0])})
 
-_ALL = _table(
-    (
-        (
-            "input_zero_point_ignored",
-            "The input's zero point is not subtracted.",
-            _zero_point(0, lambda subject: 0),
-        ),
-        (
-            "input_zero_point_added",
-            "The input's zero point is added where it has to be subtracted.",
-            _zero_point(0, lambda subject: -int(subject.quantization(0).zero_point[0])),
-        ),
-        (
-            "zero_points_swapped",
-            "The zero points of input and output are swapped.",
-            _swapped,
-        ),
-        (
-            "first_scale_for_all",
-            "The first channel's weight scale is used for all: per-tensor on per-axis weights.",
-            _scales(lambda scales: scales[0]),
-        ),
-        (
-            "largest_scale_for_all",
-            "The largest weight scale is used for all channels: per-tensor on per-axis weights.",
-            _scales(lambda scales: scales.max()),
-        ),
-        (
-            "scales_one_channel_late",
-            "Each channel has the weight scale of the channel before.",
-            _shifted_scales,
-        ),
-        (
-            "weights_unsigned",
-            "The weights are read as unsigned bytes.",
-            _more(lambda weights: weights < 0, lambda zero_point: 256),
-        ),
-        (
-            "weight_zero_point_of_input",
-            "The input's zero point is subtracted from the weights too.",
-            _more(np.ones_like, lambda zero_point: -zero_point),
-        ),
-        (
-            "accumulator_16",
-            "The accumulator has 16 bits, and wraps.",
-            _accumulator(lambda acc: wrap(acc, 16)),
-        ),
-        (
-            "accumulator_16_saturates",
-            "The accumulator saturates to 16 bits.",
-            _accumulator(lambda acc: saturate(acc, 16)),
-        ),
-    )
-)
+_ALL = [
+    INPUT_ZERO_POINT_IGNORED,
+    *named(
+        {
+            ("input_zero_point_added", _ADDED): "The input's zero point is added where it has to "
+            "be subtracted."
+        }
+    ),
+    ZERO_POINTS_SWAPPED,
+    *named(_ALL_TABLE),
+]
 
-_WINDOWS = _table(
-    (
-        (
-            "padding_0",
-            "Padding reads as the code 0 and not as the input's zero point.",
-            _window(lambda call, taps: taps, outside=True),
-        ),
-        (
-            "padding_odd_before",
-            "Where SAME pads by an odd number, the odd one goes before and not after.",
-            _window(_odd_before),
-        ),
-        (
-            "padding_all_after",
-            "The windows start at the input's first element: SAME pads behind only.",
-            _window(_all_before),
-        ),
-        (
-            "padding_symmetric",
-            "SAME pads by half of the kernel on each side, whatever the stride, as in PyTorch.",
-            _window(_symmetric),
-        ),
-        (
-            "stride_ignored",
-            "The stride is 1.",
-            _window(lambda call, taps: replace(taps, stride=(1, 1))),
-        ),
-        (
-            "strides_swapped",
-            "The vertical and the horizontal stride are swapped.",
-            _window(lambda call, taps: replace(taps, stride=taps.stride[::-1])),
-        ),
-        (
-            "dilation_ignored",
-            "The dilation is 1.",
-            _window(lambda call, taps: replace(taps, dilation=(1, 1))),
-        ),
-        (
-            "dilations_swapped",
-            "The vertical and the horizontal dilation are swapped.",
-            _window(lambda call, taps: replace(taps, dilation=taps.dilation[::-1])),
-        ),
-        (
-            "kernel_flipped",
-            "The kernel is rotated by half a turn: a convolution as in mathematics, where the "
-            "operator is a correlation.",
-            _weights(lambda weights: weights[:, ::-1, ::-1]),
-        ),
-        (
-            "kernel_transposed",
-            "Height and width of the kernel are swapped.",
-            _weights(lambda weights: weights.transpose(0, 2, 1, 3)),
-        ),
-        (
-            "input_nchw",
-            "The input's bytes are read as NCHW.",
-            _input_as_nchw,
-        ),
-    )
-)
+CHANGES: Mapping[tuple[str, Change], str] = {
+    ("padding_odd_before", lambda taps: replace(taps, before=taps.after)): "Where SAME pads by an "
+    "odd number, the odd one goes before and not after.",
+    ("padding_all_after", lambda taps: replace(taps, before=(0, 0))): "The windows start at the "
+    "input's first element: SAME pads behind only.",
+    ("padding_symmetric", _symmetric): "SAME pads by half of the kernel on each side, whatever the "
+    "stride, as in PyTorch.",
+    ("stride_ignored", lambda taps: replace(taps, stride=(1, 1))): "The stride is 1.",
+    ("strides_swapped", lambda taps: replace(taps, stride=taps.stride[::-1])): "The vertical and "
+    "the horizontal stride are swapped.",
+    ("dilation_ignored", lambda taps: replace(taps, dilation=(1, 1))): "The dilation is 1.",
+    ("dilations_swapped", lambda taps: replace(taps, dilation=taps.dilation[::-1])): "The vertical "
+    "and the horizontal dilation are swapped.",
+}
+"""Where windows read by mistake."""
 
-_CONV = _table(
-    (
-        (
-            "weights_oihw",
-            "The filter's bytes are read as (outputs, inputs, height, width).",
-            _weights(_read_as_oihw),
-        ),
-    )
-)
+_WINDOWS_TABLE: Table = {
+    ("padding_0", _window(lambda taps: taps, outside=True)): "Padding reads as the code 0 and not "
+    "as the input's zero point.",
+    **{(name, _window(change)): text for (name, change), text in CHANGES.items()},
+    ("kernel_flipped", _weights(lambda weights: weights[:, ::-1, ::-1])): "The kernel is rotated "
+    "by half a turn: a convolution as in mathematics, where the operator is a correlation.",
+    ("kernel_transposed", _weights(lambda weights: weights.transpose(0, 2, 1, 3))): "Height and "
+    "width of the kernel are swapped.",
+    ("input_nchw", _input_as_nchw): "The input's bytes are read as NCHW.",
+}
 
-_DEPTHWISE = _table(
-    (
-        (
-            "channels_tiled",
-            "Output channel c reads input channel c mod channels, where it has to read c div "
-            "multiplier.",
-            _tiled,
-        ),
-    )
-)
+_CONV: Table = {
+    ("weights_oihw", _weights(_read_as_oihw)): "The filter's bytes are read as (outputs, inputs, "
+    "height, width).",
+}
 
-_FULLY_CONNECTED = _table(
-    (
-        (
-            "weight_zero_point_ignored",
-            "The zero point of the weights is not subtracted.",
-            _no_filter_zero_point,
-        ),
-        (
-            "weights_transposed",
-            "The filter's bytes are read as (inputs, outputs).",
-            _transposed_filter,
-        ),
-    )
-)
+_DEPTHWISE: Table = {
+    ("channels_tiled", _tiled): "Output channel c reads input channel c mod channels, where it has "
+    "to read c div multiplier.",
+}
+
+_FULLY_CONNECTED: Table = {
+    ("weight_zero_point_ignored", zero_points_ignored(1)): "The zero point of the weights is not "
+    "subtracted.",
+    ("weights_transposed", _transposed_filter): "The filter's bytes are read as (inputs, outputs).",
+}
 
 WEIGHTED = {
-    "CONV_2D": _ALL + _WINDOWS + _CONV,
-    "DEPTHWISE_CONV_2D": _ALL + _WINDOWS + _DEPTHWISE,
-    "FULLY_CONNECTED": _ALL + _FULLY_CONNECTED,
+    "CONV_2D": [*_ALL, *named(_WINDOWS_TABLE), *named(_CONV)],
+    "DEPTHWISE_CONV_2D": [*_ALL, *named(_WINDOWS_TABLE), *named(_DEPTHWISE)],
+    "FULLY_CONNECTED": [*_ALL, *named(_FULLY_CONNECTED)],
 }
 """By operator."""

@@ -58,8 +58,8 @@ def test_right_results_conform(written: tuple[Path, Path]) -> None:
         "have told 5 of 121 mistakes"
     )
     assert statement.subject == written[1].name
-    assert list(judged.cases) == ["SOFTMAX", "ADD"]
-    assert judged.cases["ADD"][0] == "ADD/0000"
+    assert list(judged.names) == ["SOFTMAX", "ADD"]
+    assert judged.names["ADD"][0] == "ADD/0000"
 
 
 def test_one_folder_is_judged_alone(written: tuple[Path, Path]) -> None:

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.commands import vectors
-from eightfold.conformance.results.folders import JudgedFolders, judge_folders
+from eightfold.conformance.results.folders import judge_folders
 from eightfold.conformance.vectors.frozen import Recipe, recipes, write_set
-from eightfold.conformance.verdict import CaseOutcome
+from eightfold.conformance.verdict import CaseOutcome, Judged
 from lab.documents.kit import recipe_text
 from tests.support.conformance.models import judge_without_power
 
@@ -69,7 +69,7 @@ def seal(vectors: Path) -> str:
     return hashlib.sha256(listed.encode()).hexdigest()
 
 
-def judged(vectors: Path, results: Path) -> JudgedFolders:
+def judged(vectors: Path, results: Path) -> Judged:
     def draw(*_: object) -> list[str]:
         raise AssertionError("a set is judged as it is")
 
