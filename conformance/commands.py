@@ -26,7 +26,10 @@ if TYPE_CHECKING:  # golden loads only when needed
     from eightfold.conformance.results.vectors import Draw
     from eightfold.conformance.units.unit import Level
     from eightfold.conformance.vectors.unit_files import Benches, Format
-    from eightfold.conformance.verdict import Statement
+    from eightfold.conformance.verdict import Judged
+
+Files = Mapping[str, Path | None]
+"""The files of a report, by the names of `REPORTS`."""
 
 UNITS = {
     "requantizer": "An int32 accumulator to int8: multiplier, shift, zero point, clamp.",
@@ -47,26 +50,23 @@ UNITS = {
 
 def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what all cases are drawn by: profile, level, seed."""
-    for option in (
-        click.option(
-            "--profile",
-            default="tflite",
-            show_default=True,
-            metavar="NAME|FILE.toml",
-            help="What is claimed: tflite, tflite-single, tflm, eightfold, npu-3x3, ethos-u-like, "
-            "requantizer-right-shift, tpu-mlir, tpu-mlir-8, or a file.",
-        ),
-        click.option(
-            "--level",
-            type=click.Choice(["smoke", "standard", "full"]),
-            default="smoke",
-            show_default=True,
-            help="How many cases: for seconds, minutes, hours of RTL simulation.",
-        ),
-        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
-    ):
-        command = option(command)
-    return command
+    profile = click.option(
+        "--profile",
+        default="tflite",
+        show_default=True,
+        metavar="NAME|FILE.toml",
+        help="What is claimed: tflite, tflite-single, tflm, eightfold, npu-3x3, ethos-u-like, "
+        "requantizer-right-shift, tpu-mlir, tpu-mlir-8, or a file.",
+    )
+    level = click.option(
+        "--level",
+        type=click.Choice(["smoke", "standard", "full"]),
+        default="smoke",
+        show_default=True,
+        help="How many cases: for seconds, minutes, hours of RTL simulation.",
+    )
+    seed = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+    return seed(level(profile(command)))
 
 
 def aspect_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,7 +110,12 @@ def conform() -> None:
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --impact, and the files of the report: --html, --junit, --json."""
+    """Add --impact, and the files of the report, --html, --junit and --json, as ``files``."""
+
+    @wraps(command)
+    def with_files(**given: Any) -> Any:
+        return command(files={name: given.pop(name) for name in REPORTS}, **given)
+
     impact = click.option(
         "--impact",
         multiple=True,
@@ -119,11 +124,11 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "say what changes; INPUTS.npz may have labels. Without it inputs are random. More than "
         "once for several networks.",
     )
-    command = impact(command)
+    with_files = impact(with_files)
     for name, text in reversed(REPORTS.items()):
         path = click.Path(path_type=Path)
-        command = click.option(f"--{name}", type=path, metavar="FILE", help=text)(command)
-    return command
+        with_files = click.option(f"--{name}", type=path, metavar="FILE", help=text)(with_files)
+    return with_files
 
 
 REPORTS = {
@@ -188,9 +193,7 @@ def run(
     aspects: list[str],
     out: Path | None,
     impact: tuple[str, ...],
-    html: Path | None,
-    junit: Path | None,
-    json: Path | None,
+    files: Files,
     **farm: Any,
 ) -> None:
     """Ask an implementation all cases of a profile, and judge its answers.
@@ -209,7 +212,7 @@ def run(
     from eightfold.conformance.runs import adapter_name, claims_of, planned
     from eightfold.conformance.suite import Task
 
-    require_reports(html)  # better before the work than after
+    require_reports(files["html"])  # better before the work than after
     claimed = Profile.load(profile)
     _networks(impact, claimed)
     ready = farm_of(**farm)
@@ -228,7 +231,7 @@ def run(
         folder = Folder(path)
         begin(folder, asked, units)
         run_units(folder, kept=out is not None, **ready)
-        _report(folder, impact, html=html, junit=junit, json=json)
+        _report(folder, impact, files)
 
 
 IDENTIFY_EXAMPLE = """\b
@@ -318,9 +321,7 @@ def init(file: Path, top: str | None, unit: str, folder: Path) -> None:
 def report(
     folder: Path,
     impact: tuple[str, ...],
-    html: Path | None,
-    junit: Path | None,
-    json: Path | None,
+    files: Files,
 ) -> None:
     """Judge what eightfold conform run --out DIR has answered so far.
 
@@ -329,36 +330,32 @@ def report(
     from eightfold.campaign.folder import Folder
     from eightfold.conformance.report import require_reports
 
-    require_reports(html)
-    _report(Folder(folder), impact, html=html, junit=junit, json=json)
+    require_reports(files["html"])
+    _report(Folder(folder), impact, files)
 
 
-def _report(folder: "Folder", impact: Sequence[str], **files: Path | None) -> None:
+def _report(folder: "Folder", impact: Sequence[str], files: Files) -> None:
     """Judge a run, write its reports, print the statement, and end with its status."""
     from eightfold.conformance.runs import judge_run, run_facts
 
     facts = run_facts(folder)  # which refuses what is no run, before the work
     with terminal_progress("judging") as on_progress:
         judged = judge_run(folder, on_progress)
-    _say(judged.statement, judged.names, impact, facts, files)
+    _say(judged, impact, facts, files)
 
 
 def _say(
-    statement: "Statement",
-    cases: Mapping[str, Sequence[str]],
-    impact: Sequence[str],
-    facts: Sequence[tuple[str, str]],
-    files: Mapping[str, Path | None],
+    judged: "Judged", impact: Sequence[str], facts: Sequence[tuple[str, str]], files: Files
 ) -> None:
     """Write the reports of a statement, print it with its impact, and end with its status."""
     from eightfold.conformance.report import print_statement, write_reports
 
-    found = []
+    statement, found = judged.statement, []
     if networks := _networks(impact, statement.profile):
         from eightfold.conformance.judge.models.impact import impact_facts
 
         found = impact_facts(statement.findings, statement.profile, networks)
-    write_reports(statement, cases, **files, facts=[*facts, *found])
+    write_reports(statement, judged.names, **files, facts=[*facts, *found])
     print_statement(statement, found)
     raise SystemExit(0 if statement.holds else 1)
 
@@ -387,9 +384,7 @@ def judge(
     vectors: Path,
     results: Path,
     impact: tuple[str, ...],
-    html: Path | None,
-    junit: Path | None,
-    json: Path | None,
+    files: Files,
 ) -> None:
     """Judge results by the vectors in DIR, which eightfold vectors has written.
 
@@ -407,12 +402,11 @@ def judge(
     from eightfold.conformance.report import require_reports
     from eightfold.conformance.results.folders import judge_folders
 
-    require_reports(html)  # better before the work than after
+    require_reports(files["html"])  # better before the work than after
     with terminal_progress("judging") as on_progress:
         judged = judge_folders(vectors, results, _judge_models, _remembered(on_progress))
     facts = [("Vectors", judged.statement.vectors)] if judged.statement.vectors else []
-    files = {"html": html, "junit": junit, "json": json}
-    _say(judged.statement, judged.names, impact, facts, files)
+    _say(judged, impact, facts, files)
 
 
 def _judge_models(*arguments: Any) -> Any:

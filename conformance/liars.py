@@ -48,17 +48,22 @@ AT_ONCE = 1 << 18
 """Cases of one simulation: as many liars, one after the other, as have no more of them."""
 
 
+def numbered(choices: Mapping[str, Sequence[str | int]]) -> dict[str, str | int]:
+    """Return macros ``PLACE_CHOICE``: the number of what can be at each place."""
+    return {
+        f"{name}_{value}".upper(): number
+        for name, values in choices.items()
+        for number, value in enumerate(values)
+    }
+
+
 class LyingRequantizer(StreamAdapter):
     """The RTL; its choices are columns of the cases, ``with_FIELD``, and so are ``bias`` and
     ``plain``."""
 
     sources = ("lying_requantizer.v",)
     top = "lying_requantizer"
-    defines: ClassVar[Mapping[str, str | int]] = {
-        f"{name}_{value}".upper(): number
-        for name, values in CHOICES.items()
-        for number, value in enumerate(values)
-    }
+    defines: ClassVar[Mapping[str, str | int]] = numbered(CHOICES)
     clock = None
     latency = 0
     inputs: ClassVar[Mapping[str, Formula]] = {
@@ -140,11 +145,7 @@ class LyingForm(StreamAdapter):
     unit = "convolution"
     sources = ("lying_form.v",)
     top = "lying_form"
-    defines: ClassVar[Mapping[str, str | int]] = {
-        f"{name}_{value}".upper(): number
-        for name, values in {**FORM_CHOICES, "form": FORM_UNITS}.items()
-        for number, value in enumerate(values)
-    }
+    defines: ClassVar[Mapping[str, str | int]] = numbered({**FORM_CHOICES, "form": FORM_UNITS})
     clock = None
     latency = 0
     inputs: ClassVar[Mapping[str, Formula]] = {
@@ -315,10 +316,7 @@ class LyingStream(ControlLiar):
     faults = STREAM_FAULTS
     sources = ("lying_stream.v", "lying_requantizer.v")
     top = "lying_stream"
-    defines: ClassVar[Mapping[str, str | int]] = {
-        **LyingRequantizer.defines,
-        **{f"FAULT_{name.upper()}": number for number, name in enumerate(STREAM_FAULTS)},
-    }
+    defines: ClassVar[Mapping[str, str | int]] = numbered({**CHOICES, "fault": STREAM_FAULTS})
     inputs: ClassVar[Mapping[str, Formula]] = {
         "in_data[31:0]": "accumulator",
         "in_data[63:32]": "multiplier",
@@ -337,9 +335,7 @@ class LyingSequence(ControlLiar):
     faults = SEQUENCE_FAULTS
     sources = ("lying_sequence.v",)
     top = "lying_sequence"
-    defines: ClassVar[Mapping[str, str | int]] = {
-        f"FAULT_{name.upper()}": number for number, name in enumerate(SEQUENCE_FAULTS)
-    }
+    defines: ClassVar[Mapping[str, str | int]] = numbered({"fault": SEQUENCE_FAULTS})
     inputs: ClassVar[Mapping[str, Formula]] = {
         **{name: name for name in ("clear", "last", "tiles", "bias", "inputs", "weights")},
         "zero_point": "input_zero_point",
@@ -354,9 +350,7 @@ class LyingTable(ControlLiar):
     faults = TABLE_FAULTS
     sources = ("lying_table.v",)
     top = "lying_table"
-    defines: ClassVar[Mapping[str, str | int]] = {
-        f"FAULT_{name.upper()}": number for number, name in enumerate(TABLE_FAULTS)
-    }
+    defines: ClassVar[Mapping[str, str | int]] = numbered({"fault": TABLE_FAULTS})
     inputs: ClassVar[Mapping[str, Formula]] = {"entries": table_results}
     outputs: ClassVar[Mapping[str, str]] = {"result": "results"}
 

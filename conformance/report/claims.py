@@ -3,9 +3,9 @@
 docs/conform-json.md lists the fields of the JSON object.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, get_type_hints
 
 import click
 
@@ -19,6 +19,9 @@ from eightfold.conformance.verdict import (
     Statement,
     claims_text,
 )
+
+R = TypeVar("R")
+"""A record of the JSON object."""
 
 
 class FailedJson(TypedDict):
@@ -156,14 +159,12 @@ ClaimStanding = Standing | Literal["not asked", "not claimed"]
 not even claimed."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ClaimRow:
-    """A claim, and how it stands.
-
-    ``number``: its place in the table of its layer, from 1.
-    """
+    """A claim, and how it stands."""
 
     number: int
+    """Its place in the table of its layer, from 1."""
     claim: str
     layer: Layer
     standing: ClaimStanding
@@ -183,18 +184,14 @@ class ClaimRow:
 def claim_rows(statement: Statement) -> list[ClaimRow]:
     """Return all units and operators of the spec in its order, then networks."""
     rows: list[ClaimRow] = []
-    for claim, layer in _claims(statement):
+    for claim in CLAIMS[statement.profile.spec]:
+        layer = ClaimFinding(claim=claim, counts={}).layer
         number = sum(row.layer == layer for row in rows) + 1
-        finding = statement.of(claim)
-        rows.append(
-            ClaimRow(
-                number=number,
-                claim=claim,
-                layer=layer,
-                standing=_standing(statement, claim, finding),
-                finding=finding,
-            )
-        )
+        if finding := statement.of(claim):
+            standing = finding.standing(statement.level)
+        else:
+            standing = "not asked" if claim in statement.profile.claims else "not claimed"
+        rows.append(ClaimRow(number, claim, layer, standing, finding))
     return rows
 
 
@@ -202,26 +199,9 @@ def aspect_rows(statement: Statement) -> list[ClaimRow]:
     """Return what was asked of `eightfold.conformance.profile.ASPECTS`, and is no claim."""
     found = [each for each in statement.findings if each.aspect]
     return [
-        ClaimRow(
-            number=number,
-            claim=each.claim,
-            layer=each.layer,
-            standing=each.standing(statement.level),
-            finding=each,
-        )
+        ClaimRow(number, each.claim, each.layer, each.standing(statement.level), each)
         for number, each in enumerate(found, 1)
     ]
-
-
-def _claims(statement: Statement) -> Iterator[tuple[str, Layer]]:
-    for claim in CLAIMS[statement.profile.spec]:
-        yield claim, ClaimFinding(claim=claim, counts={}).layer
-
-
-def _standing(statement: Statement, claim: str, finding: ClaimFinding | None) -> ClaimStanding:
-    if finding is not None:
-        return finding.standing(statement.level)
-    return "not asked" if claim in statement.profile.claims else "not claimed"
 
 
 Facts = Sequence[tuple[str, str]]
@@ -271,60 +251,39 @@ SCHEMA_VERSION = 2
 
 def statement_as_json(statement: Statement, facts: Facts = ()) -> StatementJson:
     """Return a statement as what `json.dumps` takes."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "kit": statement.kit,
-        "line": statement.line(),
-        "standing": statement.standing,
-        "holds": statement.holds,
-        "conforms": statement.conforms,
-        "subject": statement.subject,
-        "profile": statement.profile.as_dict(),
-        "level": statement.level,
-        "seed": statement.seed,
-        "facts": dict(facts),
-        "claims": [_claim(row, statement.level) for row in claim_rows(statement)],
-        "beside": statement.beside(),
-        "aspects": [_claim(row, statement.level) for row in aspect_rows(statement)],
-    }
+    level = statement.level
+    return _record(
+        StatementJson,
+        statement,
+        schema_version=SCHEMA_VERSION,
+        line=statement.line(),
+        profile=statement.profile.as_dict(),
+        facts=dict(facts),
+        claims=[_claim(row, level) for row in claim_rows(statement)],
+        beside=statement.beside(),
+        aspects=[_claim(row, level) for row in aspect_rows(statement)],
+    )
 
 
 def _claim(row: ClaimRow, level: Level) -> ClaimJson:
-    return {
-        "claim": row.claim,
-        "layer": row.layer,
-        "standing": row.standing,
-        "finding": _finding(row.finding, level) if row.finding else None,
-    }
+    finding = _finding(row.finding, level) if row.finding else None
+    return _record(ClaimJson, row, finding=finding)
 
 
 def _finding(finding: ClaimFinding, level: Level) -> FindingJson:
-    return {
-        "headline": finding.headline(level),
-        "asked": finding.asked,
-        "cases": finding.cases,
-        "counts": cast(
-            CountsJson,
-            {outcome.name.lower(): finding.counts.get(outcome, 0) for outcome in CaseOutcome},
-        ),
-        "extra": finding.extra,
-        "mistakes": list(finding.mistakes),
-        "rules": list(finding.rules),
-        "diagnosis": list(finding.diagnosis),
-        "smallest": list(finding.smallest),
-        "failed": [
-            {
-                "name": case.name,
-                "outcome": case.outcome.name.lower(),
-                "message": case.message,
-            }
-            for case in finding.failed
-        ],
-        "contract": list(finding.contract),
-        "power": list(finding.power),
-        "known": finding.known,
-        "unseen": finding.unseen,
-        "grade": finding.grade,
-        "farthest": finding.farthest,
-        "tolerance": finding.tolerance,
-    }
+    failed = (
+        _record(FailedJson, case, outcome=case.outcome.name.lower()) for case in finding.failed
+    )
+    return _record(
+        FindingJson,
+        finding,
+        headline=finding.headline(level),
+        counts={each.name.lower(): finding.counts.get(each, 0) for each in CaseOutcome},
+        failed=list(failed),
+    )
+
+
+def _record(kind: Callable[..., R], source: object, **own: Any) -> R:
+    """Return a record of its ``own`` values, and for all other fields the source's of the name."""
+    values = ((n, own[n] if n in own else getattr(source, n)) for n in get_type_hints(kind))
+    return kind(**{n: list(each) if isinstance(each, tuple) else each for n, each in values})
