@@ -318,11 +318,7 @@ def init(file: Path, top: str | None, unit: str, folder: Path) -> None:
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @report_options
 @needs_extra("campaign", "conform report")
-def report(
-    folder: Path,
-    impact: tuple[str, ...],
-    files: Files,
-) -> None:
+def report(folder: Path, impact: tuple[str, ...], files: Files) -> None:
     """Judge what eightfold conform run --out DIR has answered so far.
 
     What has not been answered is incomplete. Exit status as that of eightfold conform run.
@@ -380,12 +376,7 @@ def _networks(impact: Sequence[str], profile: "Profile") -> "list[Network]":
     help="Folder with results.hex, .npz or .csv; of models with CASE/results.npz.",
 )
 @report_options
-def judge(
-    vectors: Path,
-    results: Path,
-    impact: tuple[str, ...],
-    files: Files,
-) -> None:
+def judge(vectors: Path, results: Path, impact: tuple[str, ...], files: Files) -> None:
     """Judge results by the vectors in DIR, which eightfold vectors has written.
 
     DIR may also have several folders of vectors, such as DIR/requantizer and DIR/operators; then
@@ -502,12 +493,7 @@ def _unit_command(unit: str, text: str) -> click.Command:
         "in Verilog, SystemVerilog and VHDL; only with --format hex.",
     )
     def write(
-        profile: str,
-        level: "Level",
-        form: "Format",
-        adapter: str | None,
-        seed: int,
-        folder: Path,
+        profile: str, level: "Level", form: "Format", adapter: str | None, seed: int, folder: Path
     ) -> None:
         from eightfold.conformance.profile import Profile
         from eightfold.conformance.vectors.unit_files import write_unit
@@ -539,12 +525,7 @@ for _name, _text in UNITS.items():
 )
 @aspect_options
 def operators_command(
-    profile: str,
-    level: "Level",
-    seed: int,
-    folder: Path,
-    names: str,
-    aspects: list[str],
+    profile: str, level: "Level", seed: int, folder: Path, names: str, aspects: list[str]
 ) -> None:
     """Models of one operator each: to be computed, every tensor stated, and to be refused."""
     from eightfold.conformance.profile import Profile

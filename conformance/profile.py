@@ -448,11 +448,7 @@ PROFILES: dict[str, Profile] = {
             limits=ProfileLimits(operands="constant", types="int8", ranks=(1, 2, 3, 4)),
             operators={
                 "all": {"batch": 1, "stride": {"from": 1, "to": 3}},
-                "CONV_2D": {
-                    "kernel": {"from": 1, "to": 64},
-                    "dilation": (1, 2),
-                    "groups": 1,
-                },
+                "CONV_2D": {"kernel": {"from": 1, "to": 64}, "dilation": (1, 2), "groups": 1},
                 "DEPTHWISE_CONV_2D": {"kernel": {"from": 1, "to": 64}, "dilation": (1, 2)},
                 "AVERAGE_POOL_2D": {"kernel": {"from": 1, "to": 8}},
                 "MAX_POOL_2D": {"kernel": {"from": 1, "to": 256}},

@@ -211,11 +211,7 @@ def _ask_hardware(unit: Unit, task: Task, adapter: UnitAdapter, trace: Path | No
 
 
 def _safely(
-    adapter: UnitAdapter,
-    inputs: Columns,
-    expected: Columns,
-    unit: Unit,
-    trace: Path | None,
+    adapter: UnitAdapter, inputs: Columns, expected: Columns, unit: Unit, trace: Path | None
 ) -> UnitAnswers:
     """Return the answers; none, with the reason, if the adapter raises what it should not."""
     try:

@@ -15,10 +15,7 @@ from eightfold.operators.spec import rule
 KIT = "2.0"
 """Version of the conformance kit: another one may draw other cases from the same seed."""
 
-BESIDE = {
-    ASPECTS[0]: "Beyond the spec",
-    ASPECTS[1]: "Strictness towards illegal models",
-}
+BESIDE = {ASPECTS[0]: "Beyond the spec", ASPECTS[1]: "Strictness towards illegal models"}
 """What an aspect is, in words."""
 
 Layer = Literal["unit", "operator", "network"]

@@ -221,9 +221,7 @@ class MemoryMappedAdapter(RtlAdapter):
             )
             results = self._read(folder, count)
         return UnitAnswers(
-            results=results,
-            note=failed or self._note(report, program),
-            crashed=bool(failed),
+            results=results, note=failed or self._note(report, program), crashed=bool(failed)
         )
 
     # What is on the bus.
@@ -414,11 +412,7 @@ class MemoryMappedAdapter(RtlAdapter):
         return pair
 
     def _of_runs(
-        self,
-        place: int | Array,
-        formula: Formula,
-        cases: Columns,
-        sizes: NDArray[np.int64],
+        self, place: int | Array, formula: Formula, cases: Columns, sizes: NDArray[np.int64]
     ) -> NDArray[Any]:
         """Return a formula's values for each run, which has to have one for all its cases."""
         what = f"{self.name}.writes[{place!r}]"

@@ -396,11 +396,7 @@ def serve() -> None:
 
 
 def _reply(
-    channel: Channel,
-    adapter: ModelAdapter,
-    file: str,
-    model: bytes,
-    inputs: dict[int, np.ndarray],
+    channel: Channel, adapter: ModelAdapter, file: str, model: bytes, inputs: dict[int, np.ndarray]
 ) -> None:
     try:
         kind, tensors = _checked(adapter.run(model, inputs))

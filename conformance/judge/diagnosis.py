@@ -188,12 +188,7 @@ def judge(form: str, cases: Cases, results: Integers) -> UnitVerdict:
 
 
 def examine(
-    subject: Subject,
-    cases: Cases,
-    expected: Integers,
-    results: Integers,
-    *,
-    crashed: bool = False,
+    subject: Subject, cases: Cases, expected: Integers, results: Integers, *, crashed: bool = False
 ) -> UnitVerdict:
     """Return the verdict on the results of a unit.
 

@@ -427,10 +427,7 @@ def _effects(row: Row) -> Iterator[tuple[str, Instead]]:
         for end, bound in (("upper", "high"), ("lower", "low")):
             yield f"each has a result at the {end} bound", row.cases[bound].__getitem__
     for end in (-128, 127, INT32_MIN, INT32_MAX):
-        yield (
-            f"each result is {end}",
-            lambda some, end=end: np.full_like(row.expected[some], end),
-        )
+        yield (f"each result is {end}", lambda some, end=end: np.full_like(row.expected[some], end))
     for mistake in row.subject.mistakes:
         yield (
             f"each is computed as by {mistake.name}",

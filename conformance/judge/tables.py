@@ -107,10 +107,7 @@ RANGES: dict[str, float] = {"whole": np.inf, "unsigned": np.inf, "2": 2.0, "4": 
 """Beyond what magnitude the input is cut (``input_range``); ``unsigned``: what is negative counts
 as beyond the upper end."""
 
-STEPS = {
-    "LOGISTIC": {"exact": 256, "one_less": 255},
-    "TANH": {"exact": 128, "one_less": 127},
-}
+STEPS = {"LOGISTIC": {"exact": 256, "one_less": 255}, "TANH": {"exact": 128, "one_less": 127}}
 """By how much the function is multiplied (``steps``)."""
 
 ZERO_POINTS: dict[str, Callable[[Integers, Integers], Integers]] = {
@@ -252,7 +249,7 @@ _OF_ALL = {
 
 _OF_LOGISTIC = {
     ("output_zero_point_missing", "output_zero_point", "missing"): "The output's zero point of "
-    "-128 is not added.",
+    "-128 is not added."
 }
 
 _OF_FIXED_POINT = {

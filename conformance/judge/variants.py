@@ -216,12 +216,7 @@ BIASED = frozenset(name for name, *_ in _BIASED)
 
 MISTAKES = {
     mistake.name: mistake
-    for mistake in (
-        *_roundings(),
-        *_addends(),
-        *_scales(),
-        *named({**_OTHERS, **_BIASED}),
-    )
+    for mistake in (*_roundings(), *_addends(), *_scales(), *named({**_OTHERS, **_BIASED}))
 }
 """All mistakes by name."""
 

@@ -28,8 +28,7 @@ class FailedJson(TypedDict):
     """A case that is not exact."""
 
     name: Annotated[
-        str,
-        "of a unit the number of the case, of models their folder among the vectors",
+        str, "of a unit the number of the case, of models their folder among the vectors"
     ]
     outcome: Annotated[str, "A field of `counts`"]
     message: Annotated[str, "what is wrong first, or what a runtime said"]
@@ -81,12 +80,10 @@ class FindingJson(TypedDict):
         "empty where the spec is kept",
     ]
     power: Annotated[
-        list[str],
-        "sentences on the mistakes that these cases could not have told apart",
+        list[str], "sentences on the mistakes that these cases could not have told apart"
     ]
     known: Annotated[
-        int,
-        "how many mistakes with a name there are of it; 0 where that is not computed",
+        int, "how many mistakes with a name there are of it; 0 where that is not computed"
     ]
     unseen: Annotated[int, "how many of them these cases could not have told from the reference"]
     grade: Annotated[
@@ -130,20 +127,17 @@ class StatementJson(TypedDict):
         "`incomplete`, `no deviation found`, `conforms`",
     ]
     holds: Annotated[
-        bool,
-        "whether all that was asked is answered and right; the exit status is 0 if so",
+        bool, "whether all that was asked is answered and right; the exit status is 0 if so"
     ]
     conforms: Annotated[
-        bool,
-        "whether all that was asked conforms: it holds, and the level is `standard` or `full`",
+        bool, "whether all that was asked conforms: it holds, and the level is `standard` or `full`"
     ]
     subject: Annotated[str, "what was judged: the name of a folder of results, or of an adapter"]
     profile: Annotated[dict[str, Any], "what is claimed: the fields of a profile"]
     level: Annotated[str, "`smoke`, `standard` or `full`"]
     seed: Annotated[int, "what the cases were drawn by"]
     facts: Annotated[
-        dict[str, Any],
-        "what else is known of how the statement was made: texts by name",
+        dict[str, Any], "what else is known of how the statement was made: texts by name"
     ]
     claims: Annotated[list[ClaimJson], "every unit and operator of the spec, and networks"]
     beside: Annotated[list[str], "A sentence for each aspect that was asked, such as `strictness`"]

@@ -19,10 +19,7 @@ from numpy.typing import NDArray
 from eightfold.common.errors import InputError
 from eightfold.common.files import read_arrays
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
-from eightfold.conformance.results.vectors import (
-    Vectors,
-    read_manifest,
-)
+from eightfold.conformance.results.vectors import Vectors, read_manifest
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import Column
 from eightfold.conformance.vectors.manifest import COUNTS, IDENTITY, NAME

@@ -22,11 +22,7 @@ from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import LEVELS, Level, UnitCases
 from eightfold.conformance.vectors.manifest import NAME
 from eightfold.conformance.vectors.networks import model_cases
-from eightfold.conformance.vectors.operators import (
-    OperatorCase,
-    digest_of_arrays,
-    digest_of_cases,
-)
+from eightfold.conformance.vectors.operators import OperatorCase, digest_of_arrays, digest_of_cases
 from eightfold.conformance.vectors.unit_files import DATA_FILES, FORMATS, unit_files
 from eightfold.conformance.verdict import KIT
 

@@ -144,11 +144,7 @@ def check_claim(claim: str, profile: Profile, level: Level) -> None:
 
 
 def computed_case(
-    claim: str,
-    model: bytes,
-    inputs: Mapping[int, np.ndarray],
-    graph: Graph,
-    profile: Profile,
+    claim: str, model: bytes, inputs: Mapping[int, np.ndarray], graph: Graph, profile: Profile
 ) -> OperatorCase:
     """Return a model with every tensor that its operators compute; raises as `run_graph`."""
     tensors = run_graph(graph, inputs, profile.reference)
@@ -157,11 +153,7 @@ def computed_case(
 
 
 def write_operators(
-    folder: Path,
-    operators: Sequence[str],
-    profile: Profile,
-    level: Level = "smoke",
-    seed: int = 0,
+    folder: Path, operators: Sequence[str], profile: Profile, level: Level = "smoke", seed: int = 0
 ) -> dict[str, int]:
     """Write the cases of operators into a folder, ``manifest.json`` when all else is there.
 
@@ -192,10 +184,7 @@ def write_models(
         for number, case in enumerate(cases):
             name = f"{claim}/{number:04}"
             files |= {f"{name}/{file}": content for file, content in _files(case).items()}
-            entries[name] = {
-                "operator": claim,
-                "expect": "refused" if case.refusal else "tensors",
-            }
+            entries[name] = {"operator": claim, "expect": "refused" if case.refusal else "tensors"}
             if case.refusal:
                 entries[name]["reason"] = case.refusal
         write_files({folder / name: content for name, content in files.items()})

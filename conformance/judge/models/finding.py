@@ -217,11 +217,7 @@ def _farthest(judged: Sequence[_Judged]) -> int | None:
     """Return the largest difference of a code; None if results are missing, or others are wrong."""
     far = 0
     for each in judged:
-        if each.shown.outcome not in (
-            CaseOutcome.EXACT,
-            CaseOutcome.OFF_BY_ONE,
-            CaseOutcome.WRONG,
-        ):
+        if each.shown.outcome not in (CaseOutcome.EXACT, CaseOutcome.OFF_BY_ONE, CaseOutcome.WRONG):
             return None
         for index in each.case.tensors.keys() & each.answer.tensors.keys():
             right, theirs = each.case.tensors[index], each.answer.tensors[index]
@@ -456,8 +452,5 @@ def _with_power(finding: ClaimFinding, judged: Sequence[_Judged], profile: Profi
     subjects = [_subject(each, graph.operators[0], profile) for each, graph in legal]
     power = operator_power(finding.claim, subjects)
     return replace(
-        finding,
-        power=tuple(power.sentences()),
-        known=power.mistakes,
-        unseen=len(power.unseen),
+        finding, power=tuple(power.sentences()), known=power.mistakes, unseen=len(power.unseen)
     )

@@ -136,7 +136,7 @@ _AVERAGE: Table = {
 }
 
 _LARGEST: Table = {
-    ("padding_0", _largest(0)): "Padding takes part as the code 0, where it is never the largest.",
+    ("padding_0", _largest(0)): "Padding takes part as the code 0, where it is never the largest."
 }
 
 POOLS = {

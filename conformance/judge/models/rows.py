@@ -208,12 +208,12 @@ def _no_output_zero_point(subject: OperatorRun) -> Results:
 
 
 _LOG: Table = {
-    ("output_zero_point_ignored", _no_output_zero_point): "The output's zero point is missing.",
+    ("output_zero_point_ignored", _no_output_zero_point): "The output's zero point is missing."
 }
 
 _UNSHIFTED: Table = {
     ("output_zero_point_ignored", _softmax_unshifted): "The output's zero point, -128, is missing, "
-    "and the codes saturate at 127.",
+    "and the codes saturate at 127."
 }
 
 ROWS = {

@@ -34,12 +34,7 @@ from eightfold.golden.fully_connected import (
     integer_multipliers,
 )
 from eightfold.golden.quantization import effective_scales, fused_bounds
-from eightfold.golden.reduction import (
-    mean_multiplier,
-    reduced_axes,
-    reduced_shape,
-    sum_multiplier,
-)
+from eightfold.golden.reduction import mean_multiplier, reduced_axes, reduced_shape, sum_multiplier
 from eightfold.golden.rounding import round_half_away
 from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.operators import OperatorCall

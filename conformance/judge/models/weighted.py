@@ -267,12 +267,12 @@ _WINDOWS_TABLE: Table = {
 
 _CONV: Table = {
     ("weights_oihw", _weights(_read_as_oihw)): "The filter's bytes are read as (outputs, inputs, "
-    "height, width).",
+    "height, width)."
 }
 
 _DEPTHWISE: Table = {
     ("channels_tiled", _tiled): "Output channel c reads input channel c mod channels, where it has "
-    "to read c div multiplier.",
+    "to read c div multiplier."
 }
 
 _FULLY_CONNECTED: Table = {
