@@ -91,10 +91,8 @@ def seal(asked: str, cases: str, content: bytes) -> bytes:
 
 
 def unseal(asked: str, cases: str, content: bytes) -> bytes:
-    """Return what `seal` was given.
-
-    Raises InputError if they are answers of somebody else, or to other cases.
-    """
+    """Return what `seal` was given. Raises InputError if they are answers of somebody else, or to
+    other cases."""
     line, _, rest = content.partition(b"\n")
     by, _, to = line.decode("utf-8", "replace").rpartition(" ")
     if by != _line_of(asked):
@@ -122,10 +120,8 @@ def pack_unit(answers: UnitAnswers) -> bytes:
 
 
 def unpack_unit(content: bytes, expected: Columns) -> UnitAnswers:
-    """Return the answers of `pack_unit`, to cases whose right results are ``expected``.
-
-    Raises InputError if they are no such answers.
-    """
+    """Return the answers of `pack_unit`, to cases whose right results are ``expected``. Raises
+    InputError if they are no such answers."""
     facts, arrays = _unpack(content)
     results = {name: each for name, each in arrays.items() if not name.startswith(_HANDSHAKES)}
     try:
@@ -188,10 +184,8 @@ def pack_models(answers: Sequence[ModelAnswer | Exact]) -> bytes:
 
 
 def unpack_models(content: bytes, count: int) -> list[ModelAnswer | Exact]:
-    """Return the answers of `pack_models`, to ``count`` models.
-
-    Raises InputError if they are no such answers.
-    """
+    """Return the answers of `pack_models`, to ``count`` models. Raises InputError if they are no
+    such answers."""
     facts, arrays = _unpack(content)
     try:
         endings = [ModelAnswer(**each) if each else Exact() for each in facts["answers"]]

@@ -144,10 +144,8 @@ ORDINARY: Mapping[str, tuple[Any, ...]] = {
 
 
 def check_constraints(tables: object, claims: Sequence[str]) -> None:
-    """Check what a profile states of operators: ``{"CONV_2D": {"kernel": 3}}``.
-
-    Raises InputError with every unknown operator, feature and value that there is.
-    """
+    """Check what a profile states of operators: ``{"CONV_2D": {"kernel": 3}}``. Raises InputError
+    with every unknown operator, feature and value that there is."""
     if not isinstance(tables, Mapping):
         raise InputError(f"operators must be a table of tables, not {tables!r}")
     faults: list[str] = []

@@ -258,10 +258,8 @@ class Profile:
         return constraints_of(operator, self.operators)
 
     def with_aspects(self, claims: Sequence[str], aspects: Sequence[str]) -> list[str]:
-        """Return claims, then each aspect of `ASPECTS` that is asked, of those that have it.
-
-        Raises InputError if none of the claims has an aspect.
-        """
+        """Return claims, then each aspect of `ASPECTS` that is asked, of those that have it. Raises
+        InputError if none of the claims has an aspect."""
         found = list(claims)
         for aspect in (each for each in ASPECTS if each in aspects):
             own = [f"{claim}.{aspect}" for claim in claims if self._has(claim, aspect)]
@@ -292,10 +290,8 @@ class Profile:
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> "Profile":
-        """Return the profile of `as_dict`, or of a parsed ``.toml`` or ``.json`` file.
-
-        Raises InputError if a field is unknown, missing, or wrong.
-        """
+        """Return the profile of `as_dict`, or of a parsed ``.toml`` or ``.json`` file. Raises
+        InputError if a field is unknown, missing, or wrong."""
         _check_fields(cls, table)
         if "name" not in table:
             raise InputError("name is missing")
@@ -311,10 +307,8 @@ class Profile:
 
     @classmethod
     def load(cls, source: "str | Path | Profile") -> "Profile":
-        """Return a profile of `PROFILES` by its name, or the one in a ``.toml`` file.
-
-        Raises InputError if there is no such profile or file, or the file is not valid.
-        """
+        """Return a profile of `PROFILES` by its name, or the one in a ``.toml`` file. Raises
+        InputError if there is no such profile or file, or the file is not valid."""
         if isinstance(source, Profile):
             return source
         return named_or_file("profile", "profile", source, PROFILES, cls.from_dict)

@@ -73,9 +73,7 @@ def claims_of(
 
 def planned(task: Task, claims: Iterable[str], simulator: str | None) -> list[Unit]:
     """Return the units of a run; ``simulator`` is that of hardware, None for the adapter's first.
-
-    Raises InputError if the adapter's hardware is not for this simulator.
-    """
+    Raises InputError if the adapter's hardware is not for this simulator."""
     adapter = task.load()
     backend = (
         adapter.simulator_of(simulator) if isinstance(adapter, UnitAdapter) else _runs_in(adapter)
@@ -91,10 +89,8 @@ def _runs_in(adapter: Adapter) -> str:
 
 def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
     """Judge a run: every claim that was asked has a finding, by the cases that were answered.
-
     Raises InputError if the folder has no such run; if its answers are not all of one
-    implementation, or are to other cases than are drawn here: see `eightfold.campaign.identity`.
-    """
+    implementation, or are to other cases than are drawn here: see `eightfold.campaign.identity`."""
     with folder.store() as results:
         units = list(results.units(SUITE.name))
     if not units:

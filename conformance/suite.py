@@ -84,10 +84,8 @@ class Task:
 
     @classmethod
     def from_unit(cls, unit: Unit) -> "Task":
-        """Return the task that a unit is part of.
-
-        Raises InputError if its settings are none, or the profile does not claim what it is about.
-        """
+        """Return the task that a unit is part of. Raises InputError if its settings are none, or
+        the profile does not claim what it is about."""
         try:
             task = cls(**json.loads(unit.settings))
         except (ValueError, TypeError, RecursionError):
@@ -116,10 +114,8 @@ class Task:
         return Profile.from_dict(self.profile)
 
     def load(self) -> Adapter:
-        """Return the adapter.
-
-        Raises InputError if one of its files is not the same any more, or cannot be loaded.
-        """
+        """Return the adapter. Raises InputError if one of its files is not the same any more, or
+        cannot be loaded."""
         for name, digest in self.files.items():
             if digest_of(Path(name)) != digest:
                 raise InputError(

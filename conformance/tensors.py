@@ -38,11 +38,9 @@ def tensor_files(arrays: Mapping[int, NDArray[Any]]) -> dict[str, bytes]:
 
 
 def read_listed(folder: Path) -> dict[int, NDArray[Any]]:
-    """Return the tensors that a folder's ``tensors.txt`` lists.
-
-    Raises OSError if a file cannot be read. Raises ValueError or TypeError if a line is none of a
-    tensor, or a file has another size.
-    """
+    """Return the tensors that a folder's ``tensors.txt`` lists. Raises OSError if a file cannot be
+    read. Raises ValueError or TypeError if a line is none of a tensor, or a file has another
+    size."""
     arrays: dict[int, NDArray[Any]] = {}
     for line in (folder / LIST).read_text(encoding="ascii").splitlines():
         index, dtype, *sizes = line.split(" ")
@@ -51,10 +49,8 @@ def read_listed(folder: Path) -> dict[int, NDArray[Any]]:
 
 
 def read_known(folder: Path, tensors: Iterable[Tensor]) -> dict[int, NDArray[Any]]:
-    """Return those of some tensors that a folder has, whatever its ``tensors.txt`` lists.
-
-    Raises ValueError if a file has another size than its tensor; the message names the file.
-    """
+    """Return those of some tensors that a folder has, whatever its ``tensors.txt`` lists. Raises
+    ValueError if a file has another size than its tensor; the message names the file."""
     there = (each for each in tensors if (folder / file_of(each.index)).is_file())
     return {each.index: _read(folder, each.index, each.dtype, each.shape) for each in there}
 

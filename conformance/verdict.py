@@ -211,10 +211,8 @@ class ClaimFinding:
 
 
 def no_deviation_text(cases: int, known: int, unseen: int) -> str:
-    """Return in words that cases show no deviation, and what they could not have shown.
-
-    ``known`` and ``unseen`` as a `ClaimFinding` has them.
-    """
+    """Return in words that cases show no deviation, and what they could not have shown. ``known``
+    and ``unseen`` as a `ClaimFinding` has them."""
     found = f"no deviation found in {cases} cases"
     if unseen:
         return f"{found}, which could not have told {unseen} of {known} mistakes"

@@ -70,10 +70,8 @@ class UnitAdapter(Adapter, ABC):
         return ("verilator", "icarus")
 
     def simulator_of(self, asked: str | None) -> str:
-        """Return a simulator by the name that is asked for, or the first.
-
-        Raises InputError if it is none of `simulators`.
-        """
+        """Return a simulator by the name that is asked for, or the first. Raises InputError if it
+        is none of `simulators`."""
         if asked is not None and asked not in self.simulators:
             raise InputError(
                 f"--backend {asked}: {type(self).__name__} is for {' or '.join(self.simulators)}"

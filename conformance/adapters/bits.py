@@ -32,10 +32,8 @@ class PortBits:
 
     @classmethod
     def parse(cls, what: str, text: str) -> "PortBits":
-        """Return the place of a text: ``"port"``, ``"port[5]"`` or ``"port[7:0]"``.
-
-        Raises InputError if it is none.
-        """
+        """Return the place of a text: ``"port"``, ``"port[5]"`` or ``"port[7:0]"``. Raises
+        InputError if it is none."""
         found = _PLACE.fullmatch(text) if isinstance(text, str) else None
         if not found:
             raise InputError(f'{what}: {text!r} is no port; use "name" or "name[7:0]"')
@@ -51,10 +49,8 @@ class PortBits:
         return self.port if self.high is None else f"{self.port}[{self.high}:{self.low}]"
 
     def within(self, what: str, width: int) -> tuple[int, int]:
-        """Return the lowest bit and the number of bits, of a port of so many.
-
-        Raises InputError if it has fewer bits.
-        """
+        """Return the lowest bit and the number of bits, of a port of so many. Raises InputError if
+        it has fewer bits."""
         if self.high is None or self.low is None:
             return 0, width
         if self.high >= width:
@@ -63,10 +59,8 @@ class PortBits:
 
 
 def element_bits(what: str, values: NDArray[Any], width: int) -> int:
-    """Return the bits of each element of ``values`` in a place of ``width`` bits.
-
-    Raises InputError if they are lists whose length does not divide the width.
-    """
+    """Return the bits of each element of ``values`` in a place of ``width`` bits. Raises InputError
+    if they are lists whose length does not divide the width."""
     length = values.shape[1] if values.ndim == 2 else 1
     if width % length:
         raise InputError(f"{what}: a list of {length} does not divide {width} bits")
@@ -108,10 +102,8 @@ def to_bits(values: NDArray[Any], width: int) -> NDArray[np.uint8]:
 def write_words(
     path: Path, fields: Sequence[tuple[NDArray[Any], int, int]], width: int, count: int
 ) -> None:
-    """Write ``count`` words of ``width`` bits, a line each.
-
-    ``fields`` has values, the lowest bit in the word, and the bits of all elements together.
-    """
+    """Write ``count`` words of ``width`` bits, a line each. ``fields`` has values, the lowest bit
+    in the word, and the bits of all elements together."""
     digits = 2 * -(-width // 8)
     with path.open("wb") as file:
         for start in range(0, count, CHUNK):

@@ -74,10 +74,8 @@ def files_of(name: str, adapter: Adapter) -> dict[str, str]:
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a file.
-
-    Raises InputError if it cannot be read, or is no regular file, which may never end.
-    """
+    """Return the SHA-256 of a file. Raises InputError if it cannot be read, or is no regular file,
+    which may never end."""
     try:
         if path.exists() and not path.is_file():
             raise InputError(f"{path}: cannot be read: it is no file")
@@ -136,10 +134,8 @@ def _private(path: Path) -> str:
 
 
 def imported(path: Path, what: str = "adapter") -> ModuleType:
-    """Return the module of a file, under a name of its own; raises as `load_adapter`.
-
-    ``what`` the file is, for messages.
-    """
+    """Return the module of a file, under a name of its own; raises as `load_adapter`. ``what`` the
+    file is, for messages."""
     name = _private(path)
     if name in sys.modules:
         return sys.modules[name]

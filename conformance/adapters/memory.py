@@ -97,9 +97,7 @@ class Memory:
 
     def octets(self, place: Array, cases: int, length: int) -> NDArray[np.int64]:
         """Return where the bytes of numbers are, from ``base`` on: shape (cases, length, bytes).
-
-        Raises InputError if some are outside of the memory.
-        """
+        Raises InputError if some are outside of the memory."""
         size = place.bits // 8
         stride = size * length if place.stride is None else place.stride
         start = place.address - self.base
@@ -198,11 +196,8 @@ DATA = {"sram": "read_data", "wishbone": "dat_i", "axi4": "rdata"}
 
 
 def memory_logic(memory: Memory, has: Mapping[str, str], data: int) -> Iterator[str]:
-    """Return the Verilog of a memory.
-
-    ``has`` are the wires by the names of `PORTS`, of the ports that the module has; ``data`` is the
-    width of its data port.
-    """
+    """Return the Verilog of a memory. ``has`` are the wires by the names of `PORTS`, of the ports
+    that the module has; ``data`` is the width of its data port."""
     if memory.port == "axi4":
         yield from _axi4(memory, has, data)
         return

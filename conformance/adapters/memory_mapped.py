@@ -242,9 +242,7 @@ class MemoryMappedAdapter(RtlAdapter):
         prefix: str,
     ) -> dict[str, str]:
         """Return the module's ports by the names of a specification, whatever case they are in.
-
-        ``drives`` says of each name whether the module drives it.
-        """
+        ``drives`` says of each name whether the module drives it."""
         if unknown := sorted(set(named) - set(drives)):
             raise InputError(
                 f"{self.name}.{what}: {kind} has no {', '.join(unknown)}; it has "

@@ -60,10 +60,8 @@ class Executable:
     memory: int
 
     def answer(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
-        """Return what it makes of a model.
-
-        Raises InputError if there is no such command or form.
-        """
+        """Return what it makes of a model. Raises InputError if there is no such command or
+        form."""
         if self.form not in ("npz", "raw"):
             raise InputError(f"form must be npz or raw, not {self.form!r}")
         require_posix("an executable's process")
@@ -266,10 +264,8 @@ class ModelAdapter(ModelRunner):
         return found
 
     def answer(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
-        """Return what it makes of a model; see `run`.
-
-        Raises InputError if the class cannot be found again in its file.
-        """
+        """Return what it makes of a model; see `run`. Raises InputError if the class cannot be
+        found again in its file."""
         if self._broken is not None:
             return self._broken
         if self.command:

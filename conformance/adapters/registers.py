@@ -31,9 +31,7 @@ class RegisterField:
 
 def parse_register(what: str, text: str | int, data: int) -> RegisterField:
     """Return the field of an address, ``0x20`` or ``"0x20[7:0]"``, on a bus of ``data`` bits.
-
-    Raises InputError if it is none.
-    """
+    Raises InputError if it is none."""
     if isinstance(text, int):
         return RegisterField(text, 0, data)
     found = _REGISTER.fullmatch(text) if isinstance(text, str) else None
@@ -47,10 +45,8 @@ def parse_register(what: str, text: str | int, data: int) -> RegisterField:
 
 
 def array_fields(what: str, place: Array, length: int, data: int, step: int) -> list[RegisterField]:
-    """Return the fields of a list of numbers in registers that are ``step`` apart.
-
-    Raises InputError if a number does not fit a register.
-    """
+    """Return the fields of a list of numbers in registers that are ``step`` apart. Raises
+    InputError if a number does not fit a register."""
     if place.bits > data or place.stride is not None:
         raise InputError(f"{what}: {place}: registers have {data} bits, and no stride")
     per_word = data // place.bits

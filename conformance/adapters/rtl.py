@@ -111,11 +111,8 @@ class RtlAdapter(UnitAdapter):
         return type(self).__name__
 
     def designs(self) -> "Sequence[Design]":
-        """Return the harness with the module in it.
-
-        Raises InputError if a file, the module or a port does not exist, or something else does not
-        fit.
-        """
+        """Return the harness with the module in it. Raises InputError if a file, the module or a
+        port does not exist, or something else does not fit."""
         return (self._design,)
 
     @cached_property
@@ -149,10 +146,7 @@ class RtlAdapter(UnitAdapter):
 
     @property
     def kind(self) -> UnitKind:
-        """The unit's columns.
-
-        Raises InputError if there is no such unit.
-        """
+        """The unit's columns. Raises InputError if there is no such unit."""
         if self.unit not in UNIT_KINDS:
             raise InputError(
                 f"{self.name}.unit: no unit {self.unit!r}; use {', '.join(UNIT_KINDS)}"
@@ -167,10 +161,8 @@ class RtlAdapter(UnitAdapter):
         return Path(file).resolve().parent if file else Path.cwd()
 
     def path(self, what: str, given: str | Path, *, is_folder: bool = False) -> Path:
-        """Return a path that somebody has given, relative to the adapter's file.
-
-        Raises InputError if it does not exist; the message names what does.
-        """
+        """Return a path that somebody has given, relative to the adapter's file. Raises InputError
+        if it does not exist; the message names what does."""
         path = self.folder(what) / given
         if path.is_dir() if is_folder else path.is_file():
             return path.resolve()
@@ -259,10 +251,7 @@ class RtlAdapter(UnitAdapter):
 
     @cached_property
     def is_vhdl(self) -> bool:
-        """Whether the sources are VHDL.
-
-        Raises InputError if some are, and others are not.
-        """
+        """Whether the sources are VHDL. Raises InputError if some are, and others are not."""
         from eightfold.sim.simulator.foreign import is_vhdl
 
         found = {is_vhdl(path) for path in self._foreign.sources}
@@ -278,10 +267,8 @@ class RtlAdapter(UnitAdapter):
         return self._module.ports
 
     def width(self, what: str, port: str, *, is_input: bool) -> int:
-        """Return the bits of a port.
-
-        Raises InputError if the module has none of this name and direction.
-        """
+        """Return the bits of a port. Raises InputError if the module has none of this name and
+        direction."""
         way = "input" if is_input else "output"
         found = self._ports.get(port)
         if found is None or found.is_input != is_input:
@@ -343,10 +330,8 @@ class RtlAdapter(UnitAdapter):
         return [*declared, *more], assigned, instance
 
     def result_elements(self, outputs: Mapping[str, str]) -> "list[tuple[Element, PortBits]]":
-        """Return where each number of the results is, of columns in places of ports.
-
-        Raises InputError if a column is missing, is none, or its place does not fit.
-        """
+        """Return where each number of the results is, of columns in places of ports. Raises
+        InputError if a column is missing, is none, or its place does not fit."""
         columns = {column.name: column for column in self.kind.results}
         for name in (*columns, *outputs):
             if (name in columns) != (name in outputs):

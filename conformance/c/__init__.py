@@ -54,10 +54,8 @@ _IN_C = {"first": _MODES, "second": _MODES, "scale": ("one", "two")} | {
 
 
 def contract_files(profile: Profile) -> dict[str, bytes]:
-    """Return the header and the C file of a profile's contract, by name.
-
-    Raises InputError if the profile states none, or one with a choice that is not written in C.
-    """
+    """Return the header and the C file of a profile's contract, by name. Raises InputError if the
+    profile states none, or one with a choice that is not written in C."""
     contract, spec = contract_of(profile), Arithmetic()
     chosen = vars(contract.arithmetic)
     if not contract.rules or profile.form != "tflite":

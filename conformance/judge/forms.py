@@ -164,10 +164,7 @@ FORMS = {
 
 
 def form_of(name: str) -> Form:
-    """Return a form by its name.
-
-    Raises ValueError if there is none.
-    """
+    """Return a form by its name. Raises ValueError if there is none."""
     if name not in FORMS:
         raise ValueError(f"the form must be one of {', '.join(FORMS)}, not {name!r}")
     return FORMS[name]

@@ -77,10 +77,8 @@ def _divided(
 
 
 def power(subject: Subject, cases: Cases, expected: Integers) -> Power:
-    """Return which mistakes of ``subject`` the cases could not have told apart.
-
-    ``expected``: the reference's results of the cases.
-    """
+    """Return which mistakes of ``subject`` the cases could not have told apart. ``expected``: the
+    reference's results of the cases."""
 
     def digest(mistake: Mistake | None, part: Indices | slice) -> bytes:
         results = expected[part]

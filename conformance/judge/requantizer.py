@@ -150,10 +150,8 @@ def _values(form: Form, cases: Cases) -> _Values:
 
 @cache
 def requantizer(form: str, biased: bool = False) -> Subject:
-    """Return the requantizer of a form; ``biased`` if its cases have a bias.
-
-    Raises ValueError if there is no such form.
-    """
+    """Return the requantizer of a form; ``biased`` if its cases have a bias. Raises ValueError if
+    there is no such form."""
     kind = form_of(form)
 
     def steps(cases: Cases, index: int, place: int) -> Steps:

@@ -72,10 +72,8 @@ MISTAKES = OF_TILES + tuple(
 
 
 def compute(a: StepArithmetic, cases: Cases, begins: Sequence[int]) -> Integers:
-    """Return the accumulator after each step, int64 of shape (n,).
-
-    ``begins``: the first steps of simulations, in which the accumulator is 0 before.
-    """
+    """Return the accumulator after each step, int64 of shape (n,). ``begins``: the first steps of
+    simulations, in which the accumulator is 0 before."""
     zero = cases["input_zero_point"][:, None]
     x = ZERO_POINTS[a.input_zero_point](OPERANDS[a.input](cases["inputs"]), zero)
     own = (x * OPERANDS[a.weight](cases["weights"])).sum(axis=1)

@@ -35,10 +35,8 @@ class _Entry:
 
 
 def write_junit(file: IO[bytes], statement: Statement, cases: Mapping[str, Sequence[str]]) -> None:
-    """Write a statement to an open file.
-
-    ``cases``: names of all cases of a claim, where they have names.
-    """
+    """Write a statement to an open file. ``cases``: names of all cases of a claim, where they have
+    names."""
     xml = JUnitXml(file)
     suites = {
         finding.claim: [

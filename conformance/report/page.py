@@ -29,10 +29,7 @@ SHOWN = 100
 
 
 def conformance_page(statement: Statement, facts: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the page.
-
-    Raises InputError if jinja2 or matplotlib is not installed.
-    """
+    """Return the page. Raises InputError if jinja2 or matplotlib is not installed."""
     rows = claim_rows(statement)
     asked = [row for row in rows if row.finding]
     unanswered = [

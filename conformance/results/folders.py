@@ -73,11 +73,9 @@ class FrozenSet:
 
 
 def load_set(folder: Path) -> FrozenSet:
-    """Return a set, every file of it checked before any is understood.
-
-    Raises InputError if a file is missing, more, or has changed; if the digest is not that of the
-    set's name, or the set has what this version cannot judge.
-    """
+    """Return a set, every file of it checked before any is understood. Raises InputError if a file
+    is missing, more, or has changed; if the digest is not that of the set's name, or the set has
+    what this version cannot judge."""
     digest = _checked(folder)
     path = folder / SET
     try:
@@ -149,10 +147,8 @@ def _checked(folder: Path) -> str:
 
 
 def frozen_unit(found: FrozenSet, unit: str) -> UnitCases:
-    """Return the cases of a unit, with the results that the set expects.
-
-    Raises InputError if a file has not as many cases as the set says.
-    """
+    """Return the cases of a unit, with the results that the set expects. Raises InputError if a
+    file has not as many cases as the set says."""
     kind, count = UNIT_KINDS[unit], found.units[unit]
     folder = found.folder / unit
     arrays = []
@@ -169,11 +165,9 @@ def frozen_unit(found: FrozenSet, unit: str) -> UnitCases:
 
 
 def frozen_models(found: FrozenSet, claim: str) -> dict[str, OperatorCase]:
-    """Return the models of a claim by their folders, with what the set expects of them.
-
-    Raises InputError if a file is not as `eightfold.conformance.vectors.frozen` writes it, or this
-    version takes no such model.
-    """
+    """Return the models of a claim by their folders, with what the set expects of them. Raises
+    InputError if a file is not as `eightfold.conformance.vectors.frozen` writes it, or this version
+    takes no such model."""
     cases = {}
     for number in range(found.models[claim]):
         name = f"{claim}/{number:04}"
@@ -210,11 +204,8 @@ _NAME = re.compile(r"(tensor|output)_(\d+)")
 
 
 def model_answer(folder: Path, model: bytes) -> ModelAnswer:
-    """Return what was made of a model, ``missing`` if the folder has nothing.
-
-    Raises InputError if there are several files, or one cannot be read, or an array has no place in
-    the model.
-    """
+    """Return what was made of a model, ``missing`` if the folder has nothing. Raises InputError if
+    there are several files, or one cannot be read, or an array has no place in the model."""
     names = ("results.npz", *(f"{ending}.txt" for ending in ENDINGS))
     found = [name for name in names if (folder / name).is_file()]
     if len(found) > 1:

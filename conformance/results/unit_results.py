@@ -131,10 +131,8 @@ FAR = 2**62
 
 
 def read_npz(path: Path, columns: tuple[Column, ...], count: int) -> UnitAnswers:
-    """Return the answers of an array for each column; see `words.read_words`.
-
-    Raises InputError if a column is missing or unknown, or its type or shape is another.
-    """
+    """Return the answers of an array for each column; see `words.read_words`. Raises InputError if
+    a column is missing or unknown, or its type or shape is another."""
     arrays = read_arrays(path)
     _check_names(path, [*arrays], [column.name for column in columns])
     for column in columns:
@@ -266,9 +264,7 @@ def read_answers(
     results: Path, unit: str, count: int
 ) -> tuple[UnitAnswers, tuple[str, str] | None, Path]:
     """Return the answers to a unit's cases, what the file says of whose they are, and the file.
-
-    Raises InputError if there is no file of results or several, or it cannot be read.
-    """
+    Raises InputError if there is no file of results or several, or it cannot be read."""
     path = _file(results)
     columns = UNIT_KINDS[unit].results
     if path.suffix == ".hex":
@@ -285,10 +281,8 @@ def _file(results: Path) -> Path:
 
 
 def copied_manifest(vectors: Vectors, results: Path) -> bool:
-    """Return whether a manifest of these vectors is beside results.
-
-    Raises InputError if a manifest is there that is of others.
-    """
+    """Return whether a manifest of these vectors is beside results. Raises InputError if a manifest
+    is there that is of others."""
     if not (results / NAME).is_file():
         return False
     table = read_manifest(results)

@@ -53,10 +53,8 @@ class Vectors:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return a folder's manifest.
-
-    Raises InputError if there is none, or the file is no manifest of vectors.
-    """
+    """Return a folder's manifest. Raises InputError if there is none, or the file is no manifest of
+    vectors."""
     path = folder / NAME
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
@@ -75,11 +73,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def load_vectors(folder: Path) -> Vectors:
-    """Return a folder of vectors, every file of it checked.
-
-    Raises InputError if there is no manifest, it is of another kit, or a file is missing or has
-    changed.
-    """
+    """Return a folder of vectors, every file of it checked. Raises InputError if there is no
+    manifest, it is of another kit, or a file is missing or has changed."""
     table = read_manifest(folder)
     path = folder / NAME
     if table["kit"] != KIT:
@@ -151,10 +146,8 @@ def _is_same(path: Path, drawn: bytes) -> bool:
 
 
 def model_cases_of(vectors: Vectors) -> dict[str, dict[str, OperatorCase]]:
-    """Return the cases of models by claim, and by the folder of each, in their order.
-
-    Raises InputError if a file does not hold what the manifest says.
-    """
+    """Return the cases of models by claim, and by the folder of each, in their order. Raises
+    InputError if a file does not hold what the manifest says."""
     found: dict[str, dict[str, OperatorCase]] = {}
     try:
         for name, entry in vectors.manifest["cases"].items():
@@ -188,10 +181,8 @@ Draw = Callable[[str, Profile, Level, int], list[str]]
 
 
 def model_digests(claim: str, profile: Profile, level: Level, seed: int) -> list[str]:
-    """Draw the models of an operator, or networks; return the digest of each in their order.
-
-    Raises InputError as `eightfold.conformance.vectors.operators.operator_cases`.
-    """
+    """Draw the models of an operator, or networks; return the digest of each in their order. Raises
+    InputError as `eightfold.conformance.vectors.operators.operator_cases`."""
     return [digest_of_cases([case]) for case in model_cases(claim, profile, level, seed)]
 
 

@@ -21,11 +21,9 @@ UNIT_KINDS: dict[str, UnitKind] = {
 
 
 def unit_cases(unit: str, profile: Profile, level: Level = "smoke", seed: int = 0) -> UnitCases:
-    """Return the cases of a unit; the same arguments give the same cases everywhere.
-
-    Raises InputError if there is no such unit or level, the profile does not claim the unit, or its
-    limits leave no case.
-    """
+    """Return the cases of a unit; the same arguments give the same cases everywhere. Raises
+    InputError if there is no such unit or level, the profile does not claim the unit, or its limits
+    leave no case."""
     name, aspect = parted(unit)
     kind = UNIT_KINDS.get(name)
     make = kind and (kind.beyond if aspect == "beyond-spec" else None if aspect else kind.make)

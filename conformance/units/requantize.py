@@ -223,9 +223,7 @@ def second_tie_cases(rng: np.random.Generator, domain: Domain, count: int) -> Ca
 
 def edge_cases(rng: np.random.Generator, domain: Domain, count: int) -> Cases:
     """Return results at the clamp and the ends of int8, and a step within and beyond them.
-
-    ``count`` for each exponent; the operand is the one that leads there, or its neighbour.
-    """
+    ``count`` for each exponent; the operand is the one that leads there, or its neighbour."""
     exponent, _ = _grid(domain.shifts, np.arange(count))
     total = len(exponent)
     multiplier = domain.normal(rng, total)

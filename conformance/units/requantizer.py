@@ -172,11 +172,8 @@ def _random(rng: np.random.Generator, domain: Domain, count: int) -> dict[str, C
 
 
 def _check_shows_something(profile: Profile, inputs: Cases, result: NDArray[Any]) -> None:
-    """Refuse limits within which no result depends on what was accumulated.
-
-    Raises InputError if each result is the zero point, clamped: what ignores the accumulator would
-    conform.
-    """
+    """Refuse limits within which no result depends on what was accumulated. Raises InputError if
+    each result is the zero point, clamped: what ignores the accumulator would conform."""
     trivial = np.clip(inputs["zero_point"], inputs["low"], inputs["high"])
     if result.size and np.array_equal(result, trivial):
         raise InputError(

@@ -82,10 +82,8 @@ class UnitKind:
 
 
 def as_columns(columns: tuple[Column, ...], values: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return values as arrays of their columns' types, in the columns' order.
-
-    Raises OverflowError if a value does not fit its column: an error of ours.
-    """
+    """Return values as arrays of their columns' types, in the columns' order. Raises OverflowError
+    if a value does not fit its column: an error of ours."""
     arrays = {}
     for column in columns:
         given = np.asarray(values[column.name])

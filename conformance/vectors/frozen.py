@@ -75,10 +75,8 @@ def recipes() -> dict[str, Recipe]:
 
 def write_set(folder: Path, recipe: Recipe, on_progress: OnProgress | None = None) -> Recipe:
     """Write a set into a new folder, all of it or nothing; return the recipe with what came of it.
-
     Raises InputError if the folder has something or cannot be written, or the set is not the one
-    that the recipe's digest is of.
-    """
+    that the recipe's digest is of."""
     try:
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder}: is not empty; name a new folder")

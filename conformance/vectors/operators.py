@@ -130,11 +130,8 @@ def share_of(first: int, count: int | None) -> range:
 
 
 def check_claim(claim: str, profile: Profile, level: Level) -> None:
-    """Check that models of an operator, or networks, can be made for a profile.
-
-    Raises InputError if there is no such level, the profile does not claim it, or demands one
-    rounding.
-    """
+    """Check that models of an operator, or networks, can be made for a profile. Raises InputError
+    if there is no such level, the profile does not claim it, or demands one rounding."""
     if level not in LEVELS:
         raise InputError(f"no level {level!r}; use {', '.join(LEVELS)}")
     if parted(claim)[0] not in profile.claims:
@@ -196,10 +193,8 @@ def write_models(
 
 
 def chosen(names: str, profile: Profile) -> list[str]:
-    """Return operators of a list such as ``CONV_2D,ADD``; ``all`` are those of the profile.
-
-    Raises InputError if there is no such operator.
-    """
+    """Return operators of a list such as ``CONV_2D,ADD``; ``all`` are those of the profile. Raises
+    InputError if there is no such operator."""
     claimed = [operator for operator in OPERATORS if operator in profile.claims]
     found = claimed if names == "all" else names.split(",")
     for name in found:
@@ -257,9 +252,7 @@ def within(
     models: Iterable[Case | None], profile: Profile, *, legal: bool = True
 ) -> Iterator[Drawn | None]:
     """Yield those of many models that a profile claims; None when too many in a row are outside.
-
-    ``legal``: and that have no violation of the spec. A model that is None is outside.
-    """
+    ``legal``: and that have no violation of the spec. A model that is None is outside."""
     misses = 0
     for case in models:
         graph = case and load_model(case[0])

@@ -67,9 +67,7 @@ def _csv(arrays: Columns) -> bytes:
 
 def hex_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
     """Return ``cases.hex``, ``expected.hex``, and the benches ``bench.v`` and ``bench.sv``.
-
-    ``origin``: the line that results begin with, a comment; see `manifest.identity_line`.
-    """
+    ``origin``: the line that results begin with, a comment; see `manifest.identity_line`."""
     return {
         "cases.hex": hex_lines(unit.inputs, cases.inputs),
         "expected.hex": hex_lines(unit.results, cases.results),
@@ -145,9 +143,7 @@ _LEAST = -(1 << 31)  # C has no such literal
 
 def c_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
     """Return ``vectors.h`` with types and arrays, and ``run.c``, which calls ``<unit>(case)``.
-
-    ``origin``: as for `hex_files`.
-    """
+    ``origin``: as for `hex_files`."""
     names = {
         "unit": unit.name,
         "guard": f"EIGHTFOLD_{unit.name.upper()}_VECTORS_H",
@@ -276,10 +272,8 @@ def write_unit(
     seed: int = 0,
     benches: Benches | None = None,
 ) -> tuple[dict[str, bytes], UnitCases]:
-    """Write `unit_files` into a folder, all or none, and return them.
-
-    Raises InputError as `unit_files`, and if the folder cannot be written.
-    """
+    """Write `unit_files` into a folder, all or none, and return them. Raises InputError as
+    `unit_files`, and if the folder cannot be written."""
     files, cases = unit_files(unit, profile, level, form, seed, benches)
     write_files({folder / name: content for name, content in files.items()})
     return files, cases

@@ -124,9 +124,7 @@ class Network:
     @classmethod
     def load(cls, text: str, **options: Any) -> "Network":
         """Return the network that ``MODEL.tflite`` or ``MODEL.tflite=INPUTS.npz`` names.
-
-        ``options`` and errors as those of a `Network`.
-        """
+        ``options`` and errors as those of a `Network`."""
         file, _, given = text.partition("=")
         try:
             arrays = read_arrays(Path(given)) if given else None
@@ -159,11 +157,8 @@ class Network:
         return run_graphs(self.graph, self.inputs, self.reference)
 
     def impact(self, mistaken: Mistaken) -> Impact:
-        """Return what mistakes do to the outputs.
-
-        Raises InputError if golden refuses what an operator is given then, as an index beyond its
-        tensor.
-        """
+        """Return what mistakes do to the outputs. Raises InputError if golden refuses what an
+        operator is given then, as an index beyond its tensor."""
         made = [op for op in self.graph.operators if op.name in mistaken]
         pairs = list(zip(self.golden, self.run(mistaken), strict=True))
         outputs = self.graph.outputs

@@ -89,10 +89,8 @@ class MistakeNames:
 def names_told(
     operator: str, profile: Profile, level: Level = "standard", seed: int = 0
 ) -> list[MistakeNames]:
-    """Return what runtimes are told that make one mistake each in an operator.
-
-    Raises InputError as `eightfold.conformance.vectors.operators.operator_cases`.
-    """
+    """Return what runtimes are told that make one mistake each in an operator. Raises InputError as
+    `eightfold.conformance.vectors.operators.operator_cases`."""
     subjects = []
     for case in operator_cases(operator, profile, level, seed):
         graph = load_model(case.model)

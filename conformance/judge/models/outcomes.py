@@ -33,9 +33,7 @@ class ModelOutcome:
 
 def shown(case: OperatorCase, graph: Graph | None, answer: ModelAnswer) -> ModelOutcome:
     """Return what an answer has shown; the graph's outputs are demanded, other tensors compared.
-
-    ``graph`` is None of a model to refuse.
-    """
+    ``graph`` is None of a model to refuse."""
     if case.refusal or graph is None:
         return _illegal(case, answer)
     if answer.ending != "computed":

@@ -89,10 +89,8 @@ class OperatorRun:
         return [self.operator.inputs[position]]
 
     def quantization(self, position: int) -> Quantization:
-        """Return the quantization of an input, or of the first output.
-
-        Raises SameError if there is none.
-        """
+        """Return the quantization of an input, or of the first output. Raises SameError if there is
+        none."""
         if position != OUTPUT and position >= len(self.operator.inputs):
             raise SameError
         index = self._tensors(position)[0]
