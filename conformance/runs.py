@@ -75,16 +75,13 @@ def planned(task: Task, claims: Iterable[str], simulator: str | None) -> list[Un
     """Return the units of a run; ``simulator`` is that of hardware, None for the adapter's first.
     Raises InputError if the adapter's hardware is not for this simulator."""
     adapter = task.load()
-    backend = (
-        adapter.simulator_of(simulator) if isinstance(adapter, UnitAdapter) else _runs_in(adapter)
-    )
+    if isinstance(adapter, UnitAdapter):
+        backend = adapter.simulator_of(simulator)
+    else:
+        assert isinstance(adapter, ModelRunner)
+        backend = adapter.simulator or PROCESS
     name = task.adapter.rpartition(":")[2]
     return [unit for claim in claims for unit in task.units(claim, backend, name)]
-
-
-def _runs_in(adapter: Adapter) -> str:
-    assert isinstance(adapter, ModelRunner)
-    return adapter.simulator or PROCESS
 
 
 def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:

@@ -44,7 +44,7 @@ from eightfold.conformance.vectors.operators import (
 )
 from eightfold.conformance.verdict import KIT, CaseOutcome
 from eightfold.operators import load_model
-from eightfold.sim.simulator.build import Design, design_key
+from eightfold.sim.simulator.build import design_key
 from eightfold.sim.simulator.cache import content_key
 from eightfold.sim.simulator.toolchain import checked_simulator
 
@@ -267,10 +267,6 @@ def _ask_models(unit: Unit, task: Task, adapter: ModelRunner) -> Result:
     return Result(cases, {}, seal(unit.as_record(), digest_of_cases(asked), pack_models(kept)))
 
 
-def _designs(unit: Unit) -> Sequence[Design]:
-    return Task.from_unit(unit).load().designs()
-
-
 def _identity(unit: Unit) -> dict[str, str]:
     task = Task.from_unit(unit)
     adapter = task.load()
@@ -280,10 +276,6 @@ def _identity(unit: Unit) -> dict[str, str]:
         keys = [design_key(design, checked_simulator(unit.backend)) for design in designs]
         found["RTL"] = content_key(*keys)
     return found
-
-
-def _runtime(unit: Unit) -> str | None:
-    return Task.from_unit(unit).load().runtime
 
 
 def _adapter(unit: Unit) -> str:
@@ -319,8 +311,8 @@ SUITE = Suite(
     text="somebody's implementation through its adapter; eightfold conform run begins it",
     backends=("verilator", "icarus", "ghdl", "nvc", PROCESS),
     run=run,
-    designs=_designs,
-    runtime=_runtime,
+    designs=lambda unit: Task.from_unit(unit).load().designs(),
+    runtime=lambda unit: Task.from_unit(unit).load().runtime,
     identity=_identity,
     adapter=_adapter,
     asked_by=_asked_by,

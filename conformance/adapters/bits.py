@@ -84,6 +84,11 @@ def check_range(what: str, values: NDArray[Any], width: int) -> None:
         )
 
 
+def with_sign(values: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    """Return numbers of ``width`` bits, whose highest one is the sign."""
+    return values << 64 - width >> 64 - width
+
+
 def to_bits(values: NDArray[Any], width: int) -> NDArray[np.uint8]:
     """Return the bits of elements of ``width`` bits each, the lowest first: (cases, bits)."""
     length = values.shape[1] if values.ndim == 2 else 1
@@ -119,9 +124,10 @@ def write_words(
             file.write(lines.tobytes())
 
 
-_DIGITS = np.full(256, 16, np.uint8)
-_DIGITS[[ord(digit) for digit in "0123456789abcdef"]] = np.arange(16)
-_DIGITS[[ord(digit) for digit in "ABCDEF"]] = np.arange(10, 16)
+DIGITS = np.full(256, 16, np.uint8)
+DIGITS[[ord(digit) for digit in "0123456789abcdef"]] = np.arange(16)
+DIGITS[[ord(digit) for digit in "ABCDEF"]] = np.arange(10, 16)
+"""Hexadecimal digits by character; others are 16."""
 
 
 @dataclass(frozen=True)
@@ -154,12 +160,11 @@ def read_words(
     text = np.frombuffer(path.read_bytes() if path.exists() else b"", np.uint8)
     count = min(len(text) // length, total)
     lines = text[: count * length].reshape(count, length)
-    for element, digits in _split(elements, _DIGITS[lines[:, : length - 1]]):
+    for element, digits in _split(elements, DIGITS[lines[:, : length - 1]]):
         value = np.zeros(count, np.int64)
         for column in range(digits.shape[1]):
             value = value << 4 | (digits[:, column] & 15)
-        if element.signed and element.width < 64:
-            value = value - ((value >> (element.width - 1) & 1) << element.width)
+        value = with_sign(value, element.width) if element.signed else value
         value = np.where((digits == 16).any(axis=1), UNKNOWN, value)
         target = results[element.column]
         if target.ndim == 2:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
+from eightfold.conformance.adapters.bits import DIGITS
 from eightfold.conformance.adapters.formulas import Formula
 
 MemoryPort = Literal["axi4", "wishbone", "sram"]
@@ -138,10 +139,8 @@ def read_image(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     """Return the bytes that ``$writememh`` has written, and which have unknown bits."""
     words = (line.partition("//")[0].strip() for line in path.read_text("ascii").splitlines())
     lines = [word for word in words if word and not word.startswith("@")]
-    text = np.frombuffer("".join(lines).lower().encode(), np.uint8)
-    values = np.full(256, 16, np.uint8)
-    values[[ord(digit) for digit in "0123456789abcdef"]] = np.arange(16)
-    digits = values[text].reshape(len(lines), -1)[:, ::-1].reshape(len(lines), -1, 2)
+    text = np.frombuffer("".join(lines).encode(), np.uint8)
+    digits = DIGITS[text].reshape(len(lines), -1)[:, ::-1].reshape(len(lines), -1, 2)
     octets = ((digits[:, :, 1] & 15) << 4 | (digits[:, :, 0] & 15)).ravel().astype(np.uint8)
     return octets, (digits == 16).any(axis=2).ravel()
 

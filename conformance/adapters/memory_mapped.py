@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.bits import PortBits, check_range
+from eightfold.conformance.adapters.bits import PortBits, check_range, with_sign
 from eightfold.conformance.adapters.buses import BUSES, Bus
 from eightfold.conformance.adapters.dialects import VERILOG, driven
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
@@ -457,8 +457,7 @@ class MemoryMappedAdapter(RtlAdapter):
         for index in range(octets.shape[2]):
             value |= contents[octets[:, :, index]].astype(np.uint64) << np.uint64(8 * index)
         number = value.astype(np.int64)
-        if column.signed and bits < 64:
-            number -= (number >> (bits - 1) & 1) << bits
+        number = with_sign(number, bits) if column.signed else number
         number = np.where(unknown[octets].any(axis=2), UNKNOWN, number)
         return number if column.length > 1 else number[:, 0]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.bits import check_range, write_words
+from eightfold.conformance.adapters.bits import check_range, with_sign, write_words
 from eightfold.conformance.adapters.memory import Array
 from eightfold.conformance.answers import MISSING, UNKNOWN
 
@@ -158,8 +158,7 @@ def field_value(
     value = np.zeros(len(word), np.int64)
     for column in range(field.width):
         value = value << 1 | (bits[:, column] == ord("1"))
-    if signed and field.width < 64:
-        value = value - ((value >> (field.width - 1) & 1) << field.width)
+    value = with_sign(value, field.width) if signed else value
     known = ((bits == ord("0")) | (bits == ord("1"))).all(axis=1)
     return np.where(word[:, 0] == ord("1"), MISSING, np.where(known, value, UNKNOWN))
 

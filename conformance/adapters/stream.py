@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.bits import (
+    DIGITS,
     Element,
     PortBits,
     check_range,
@@ -48,9 +49,6 @@ COUNTED = {
     "unknown_ready": "readies",
 }
 """What the last line of results in files counts, and the counters' names in VHDL."""
-
-_DIGITS = np.zeros(256, np.uint8)
-_DIGITS[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
 
 LINGER = 256
 """Cycles after the last answer in which others count as surplus."""
@@ -304,7 +302,9 @@ class StreamAdapter(RtlAdapter):
             extra=report.get("early", 0) + report.get("late", 0),
             note=failed or self._note(report, count, answered),
             crashed=bool(failed),
-            simulations=(Simulation(count, _DIGITS[np.frombuffer(digits, np.uint8)]),),
+            simulations=(
+                Simulation(count, DIGITS[np.frombuffer(digits, np.uint8)] & np.uint8(15)),
+            ),
         )
 
     def paused(self, pauses: float) -> "StreamAdapter | None":

@@ -294,26 +294,27 @@ ZERO_POINTS: dict[str, Callable[[Integers, Integers], Integers]] = {
 
 
 Offset = Callable[[Integers, Integers], Integers]
+Clamp = Callable[[Integers, Offset, Integers, Integers, Integers], Integers]
 
-CLAMPS: dict[str, Callable[[Integers, Offset, Integers, Integers, Integers], Integers]] = {
+
+def _from(least: Callable[[Integers, Integers], Integers]) -> Clamp:
+    """Return a clamp with another lower bound, made of the bound and the zero point."""
+    return lambda z, add, offset, low, high: np.minimum(
+        np.maximum(add(z, offset), least(low, offset)), high
+    )
+
+
+CLAMPS: dict[str, Clamp] = {
     "bounds": lambda z, add, offset, low, high: np.clip(add(z, offset), low, high),
     "int8": lambda z, add, offset, low, high: saturate(add(z, offset), 8),
     "wraps": lambda z, add, offset, low, high: add(z, offset),
     "wraps_then_bounds": lambda z, add, offset, low, high: np.clip(
         wrap(add(z, offset), 8), low, high
     ),
-    "relu_at_0": lambda z, add, offset, low, high: np.minimum(
-        np.maximum(add(z, offset), np.where(low > -128, 0, low)), high
-    ),
-    "relu_at_0_of_zero_point": lambda z, add, offset, low, high: np.minimum(
-        np.maximum(add(z, offset), np.where(low == offset, 0, low)), high
-    ),
-    "relu_always": lambda z, add, offset, low, high: np.minimum(
-        np.maximum(add(z, offset), np.maximum(low, 0)), high
-    ),
-    "symmetric": lambda z, add, offset, low, high: np.minimum(
-        np.maximum(add(z, offset), np.maximum(low, -127)), high
-    ),
+    "relu_at_0": _from(lambda low, offset: np.where(low > -128, 0, low)),
+    "relu_at_0_of_zero_point": _from(lambda low, offset: np.where(low == offset, 0, low)),
+    "relu_always": _from(lambda low, offset: np.maximum(low, 0)),
+    "symmetric": _from(lambda low, offset: np.maximum(low, -127)),
     "first": lambda z, add, offset, low, high: add(np.clip(z, low, high), offset),
     "first_saturates": lambda z, add, offset, low, high: saturate(
         add(np.clip(z, low, high), offset), 8

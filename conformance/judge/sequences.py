@@ -35,32 +35,22 @@ REACH = 16
 LANES = (2, 4, 8, 16)
 """Channels that are side by side, as far as is looked for."""
 
-FAULTS = {
-    fault.name: fault
-    for fault in (
-        NamedMistake(
-            "answer_repeated", "Under back-pressure the answer before stands in an answer's place."
-        ),
-        NamedMistake("answer_lost", "Under back-pressure answers get lost."),
-        NamedMistake("answer_doubled", "Under back-pressure an answer is given twice."),
-        NamedMistake(
-            "valid_dropped",
-            "A case that is taken in the cycle in which an answer is given gets lost: push and pop "
-            "at once drop the valid.",
-        ),
-        NamedMistake("parameters_before", "The parameters are those of the case before."),
-        NamedMistake("parameters_after", "The parameters are those of the case after."),
-        NamedMistake("channel_before", "The parameters are those of another channel or lane."),
-        NamedMistake(
-            "nudge_per_stall", "The rounding's addend is added once more in each cycle of a stall."
-        ),
-        NamedMistake("bias_per_stall", "The bias is added once more in each cycle of a stall."),
-        NamedMistake(
-            "zero_point_per_stall", "The zero point is added once more in each cycle of a stall."
-        ),
-        NamedMistake("sticky_flag", "A flag that was set is not cleared."),
-    )
+_SENTENCES = {
+    "answer_repeated": "Under back-pressure the answer before stands in an answer's place.",
+    "answer_lost": "Under back-pressure answers get lost.",
+    "answer_doubled": "Under back-pressure an answer is given twice.",
+    "valid_dropped": "A case that is taken in the cycle in which an answer is given gets lost: "
+    "push and pop at once drop the valid.",
+    "parameters_before": "The parameters are those of the case before.",
+    "parameters_after": "The parameters are those of the case after.",
+    "channel_before": "The parameters are those of another channel or lane.",
+    "nudge_per_stall": "The rounding's addend is added once more in each cycle of a stall.",
+    "bias_per_stall": "The bias is added once more in each cycle of a stall.",
+    "zero_point_per_stall": "The zero point is added once more in each cycle of a stall.",
+    "sticky_flag": "A flag that was set is not cleared.",
 }
+
+FAULTS = {name: NamedMistake(name, sentence) for name, sentence in _SENTENCES.items()}
 """Faults of control by name, in the order in which they are looked for."""
 
 UNDER_PRESSURE = ("answer_repeated", "answer_lost", "answer_doubled")

@@ -118,6 +118,7 @@ def judge_unit(
         outcome: sum(part.verdict.counts[outcome] for part in parts) for outcome in CaseOutcome
     }
     mistakes = _mistakes(parts) if control is None else control.mistakes
+    note = answers.note.strip().rstrip(".")
     deviates = answers.extra or any(n for outcome, n in counts.items() if outcome)
     return ClaimFinding(
         claim=unit,
@@ -129,7 +130,7 @@ def judge_unit(
             *(_sentences(parts) if control is None else control.diagnosis),
             *(_order(parts, cases, answers) if control is None or not control.mistakes else ()),
             *_by_kind(cases.kinds, ~agree(results, expected)),
-            *_note(answers),
+            *([f"What answered has said: {note}."] if note else []),
         ),
         failed=tuple(failed[:LISTED]),
         smallest=_smallest(parts),
@@ -328,11 +329,6 @@ def _by_kind(kinds: NDArray[np.str_], wrong: NDArray[np.bool_]) -> Iterator[str]
         if bad[str(name)]
     ]
     yield f"By kinds of cases, not exact are {', '.join(texts)}."
-
-
-def _note(answers: UnitAnswers) -> Iterator[str]:
-    if answers.note:
-        yield f"What answered has said: {answers.note.strip().rstrip('.')}."
 
 
 def _with_kind(case: FailedCase, kind: str) -> FailedCase:

@@ -170,8 +170,7 @@ def first_tie_cases(rng: np.random.Generator, domain: Domain, count: int) -> Cas
     odd = np.where(rng.random(total) < 0.5, -2, 2) * quotient + rng.choice([-1, 1], total)
     operand = odd << (30 - power)
     multiplier = np.full(total, 1 << power)
-    zero_point = domain.zero_point(rng, total)
-    cases = _completed(rng, domain, operand, multiplier, exponent, zero_point)
+    cases = _completed(rng, domain, operand, multiplier, exponent)
     return take(cases, np.abs(operand) < LIMIT)
 
 
@@ -194,8 +193,7 @@ def beside_tie_cases(rng: np.random.Generator, domain: Domain, count: int) -> Ca
     for _ in range(5):  # the bits that are right, 3 at first, double
         inverse = inverse * (2 - operand * inverse)
     multiplier = ends * inverse & (unit << 31) - 1
-    zero_point = domain.zero_point(rng, total)
-    cases = _completed(rng, domain, operand, multiplier, exponent, zero_point)
+    cases = _completed(rng, domain, operand, multiplier, exponent)
     return take(cases, domain.within(cases))
 
 
@@ -217,8 +215,7 @@ def second_tie_cases(rng: np.random.Generator, domain: Domain, count: int) -> Ca
     operand = np.where(rng.random(total) < 0.5, -1, 1) * (odd << shared)
     operand = np.clip(operand + rng.choice([0, 0, -1, 1], total), -LIMIT, LIMIT - 1)
     multiplier = np.int64(1) << (twos - shared)
-    zero_point = domain.zero_point(rng, total)
-    return _completed(rng, domain, operand, multiplier, exponent, zero_point)
+    return _completed(rng, domain, operand, multiplier, exponent)
 
 
 def edge_cases(rng: np.random.Generator, domain: Domain, count: int) -> Cases:
@@ -234,14 +231,8 @@ def edge_cases(rng: np.random.Generator, domain: Domain, count: int) -> Cases:
     # Between two codes, where rounding decides which one it is.
     real = (target - zero_point).astype(np.float64) + rng.choice([-0.5, 0.0, 0.5], total)
     operand = _leading_to(domain, real, multiplier, exponent) + rng.integers(-1, 2, total)
-    return {
-        "acc": np.clip(operand, -LIMIT, LIMIT - 1),
-        "multiplier": multiplier,
-        "exponent": exponent,
-        "zero_point": zero_point,
-        "low": low,
-        "high": high,
-    }
+    operand = np.clip(operand, -LIMIT, LIMIT - 1)
+    return _completed(rng, domain, operand, multiplier, exponent, zero_point, (low, high))
 
 
 def near_cases(rng: np.random.Generator, domain: Domain, count: int) -> Cases:
@@ -276,9 +267,7 @@ def power_cases(rng: np.random.Generator, domain: Domain) -> Cases:
     )
     operand = np.minimum(sign << in_operand, LIMIT - 1)
     multiplier = np.int64(1) << (power - in_operand)
-    return _completed(
-        rng, domain, operand, multiplier, exponent, domain.zero_point(rng, len(power))
-    )
+    return _completed(rng, domain, operand, multiplier, exponent)
 
 
 def wrap_cases(rng: np.random.Generator, domain: Domain) -> Cases:
@@ -305,7 +294,7 @@ def random_cases(rng: np.random.Generator, domain: Domain, count: int) -> Cases:
     fitting = product_bits - rng.integers(-2, 10, count) - (0 if domain.single else 31)
     exponent = np.where(rng.random(count) < 0.8, fitting, rng.choice(domain.shifts, count))
     exponent = np.clip(exponent, *domain.exponents)
-    return _completed(rng, domain, operand, multiplier, exponent, domain.zero_point(rng, count))
+    return _completed(rng, domain, operand, multiplier, exponent)
 
 
 def held(rng: np.random.Generator, domain: Domain, cases: Cases, run: int) -> Cases:
@@ -352,9 +341,13 @@ def _completed(
     operand: Integers,
     multiplier: Integers,
     exponent: Integers,
-    zero_point: Integers,
+    zero_point: Integers | None = None,
+    clamp: tuple[Integers, Integers] | None = None,
 ) -> Cases:
-    low, high = domain.clamp(rng, zero_point)
+    """Return cases; what is None is drawn."""
+    if zero_point is None:
+        zero_point = domain.zero_point(rng, len(operand))
+    low, high = clamp or domain.clamp(rng, zero_point)
     return {
         "acc": operand,
         "multiplier": multiplier,

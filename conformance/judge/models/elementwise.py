@@ -147,18 +147,9 @@ def unsigned(subject: OperatorRun) -> Results:
 @mistake
 def rescaled(subject: OperatorRun) -> Results:
     """The real values are compared and the result is rescaled; the kernels compare the codes."""
-    function = np.maximum if subject.operator.name == "MAXIMUM" else np.minimum
+    function = getattr(np, subject.operator.name.lower())
     return to_codes(subject.call, function(*_reals(subject.call)))
 
-
-_COMPARE: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "EQUAL": np.equal,
-    "GREATER": np.greater,
-    "GREATER_EQUAL": np.greater_equal,
-    "LESS": np.less,
-    "LESS_EQUAL": np.less_equal,
-    "NOT_EQUAL": np.not_equal,
-}
 
 _CONFUSED = {
     "EQUAL": "NOT_EQUAL",
@@ -172,8 +163,8 @@ _CONFUSED = {
 
 def _compared(values: Callable[[OperatorCall], list[np.ndarray]]) -> Compute:
     def compute(subject: OperatorRun) -> Results:
-        a, b = values(subject.call)
-        return [_COMPARE[subject.operator.name](a, b)]
+        # numpy calls the functions as the operators are called.
+        return [getattr(np, subject.operator.name.lower())(*values(subject.call))]
 
     return compute
 
@@ -225,17 +216,11 @@ def _table_of(subject: OperatorRun, function: Callable[[np.ndarray], np.ndarray]
     return [codes[call.codes(0).astype(np.int64) + 128]]
 
 
-def _logistic(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
+Function = Callable[[np.ndarray], np.ndarray]
 
-
-def _hard(x: np.ndarray) -> np.ndarray:
-    return np.clip(x / 6 + 0.5, 0, 1)
-
-
-_SMOOTH: dict[str, Callable[[np.ndarray], np.ndarray]] = {"LOGISTIC": _logistic, "TANH": np.tanh}
-_STEPPED: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "LOGISTIC": _hard,
+_SMOOTH: dict[str, Function] = {"LOGISTIC": lambda x: 1 / (1 + np.exp(-x)), "TANH": np.tanh}
+_STEPPED: dict[str, Function] = {
+    "LOGISTIC": lambda x: np.clip(x / 6 + 0.5, 0, 1),
     "TANH": lambda x: np.clip(x, -1, 1),
 }
 

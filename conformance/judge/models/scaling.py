@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from eightfold.conformance.judge.arithmetic import Arithmetic, finished, operand, scaled
 from eightfold.conformance.judge.forms import FORMS
@@ -124,12 +124,6 @@ def _int64(array: np.ndarray) -> Integers:
     return array.astype(np.int64)
 
 
-def _end(call: OperatorCall, activation: str) -> tuple[int, int, int]:
-    """Return zero point and bounds of the output."""
-    output = call.output_quantization()
-    return (output.per_tensor()[1], *fused_bounds(activation, output))
-
-
 def accumulators(call: OperatorCall) -> Integers:
     """Return golden's accumulators of an operator with weights, without the bias."""
     name = call.operator.name
@@ -172,32 +166,28 @@ def weighted(call: OperatorCall, acc: Integers | None = None) -> Scaling:
     inputs, weights, output = quantizations
     with np.errstate(all="ignore"):
         real_32 = inputs.per_tensor()[0] * weights.scale / output.per_tensor()[0]
-    zero_point, low, high = _end(call, call.activation())
-    return Scaling(
+    return replace(
+        _rescaled(call, acc, effective_scales(*quantizations), call.activation()),
         shape=shape,
-        acc=acc,
         multiplier=multiplier,
         shift=shift,
-        real=effective_scales(*quantizations),
         real_32=real_32,
         bias=None if bias is None else _int64(bias.reshape(-1)),
         arithmetic=arithmetic,
-        zero_point=zero_point,
-        low=low,
-        high=high,
     )
 
 
-def _rescaled(call: OperatorCall, acc: Integers, real: float, activation: str) -> Scaling:
+def _rescaled(call: OperatorCall, acc: Integers, real: ArrayLike, activation: str) -> Scaling:
     multiplier, shift = quantize_multiplier(real)
-    zero_point, low, high = _end(call, activation)
+    output = call.output_quantization()
+    low, high = fused_bounds(activation, output)
     return Scaling(
         shape=acc.shape,
         acc=acc,
         multiplier=multiplier,
         shift=shift,
         real=np.asarray(real),
-        zero_point=zero_point,
+        zero_point=output.per_tensor()[1],
         low=low,
         high=high,
     )
