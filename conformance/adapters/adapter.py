@@ -17,15 +17,10 @@ if TYPE_CHECKING:  # loads a simulator's toolchain
 
 
 class Adapter(Closing):
-    """Something that answers cases; a context manager, which ends what it has started.
-
-    Attributes
-    ----------
-    runtime
-        A key of `eightfold.run.reference.runtimes.RUNTIMES`, of what asks one of these.
-    """
+    """Something that answers cases; a context manager, which ends what it has started."""
 
     runtime: ClassVar[str | None] = None
+    """A key of `eightfold.run.reference.runtimes.RUNTIMES`, of what asks one of these."""
 
     def close(self) -> None:
         """End what was started, if anything."""
@@ -50,15 +45,10 @@ class Adapter(Closing):
 
 
 class UnitAdapter(Adapter, ABC):
-    """Answers the cases of one unit.
-
-    Attributes
-    ----------
-    unit
-        A name of `eightfold.conformance.units.registry.UNIT_KINDS`.
-    """
+    """Answers the cases of one unit."""
 
     unit: str = "requantizer"
+    """A name of `eightfold.conformance.units.registry.UNIT_KINDS`."""
 
     def for_unit(self, unit: str, spec: str) -> "UnitAdapter | None":
         """Return this, for its own unit."""
@@ -102,15 +92,10 @@ class UnitAdapter(Adapter, ABC):
 
 
 class ModelRunner(Adapter, ABC):
-    """Computes models.
-
-    Attributes
-    ----------
-    simulator
-        ``verilator`` or ``icarus``, of what is a simulation.
-    """
+    """Computes models."""
 
     simulator: Literal["verilator", "icarus"] | None = None
+    """``verilator`` or ``icarus``, of what is a simulation."""
 
     @abstractmethod
     def answer(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:

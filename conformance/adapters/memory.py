@@ -20,23 +20,16 @@ LARGEST = 1 << 24
 
 @dataclass(frozen=True)
 class Array:
-    """Numbers in a row, in registers or in memory.
-
-    Attributes
-    ----------
-    address
-        Of the first; in memory its byte address, as the module sees it.
-    bits
-        Of each number: 8, 16, 32 or 64. In registers as many are in a word as it has room for, the
-        first in the lowest bits.
-    stride
-        Bytes from a case's first number to the next case's, in memory; by default these numbers'
-        own bytes.
-    """
+    """Numbers in a row, in registers or in memory."""
 
     address: int
+    """Of the first; in memory its byte address, as the module sees it."""
     bits: int = 32
+    """Of each number: 8, 16, 32 or 64. In registers as many are in a word as it has room for, the
+    first in the lowest bits."""
     stride: int | None = None
+    """Bytes from a case's first number to the next case's, in memory; by default these numbers' own
+    bytes."""
 
     def __post_init__(self) -> None:
         if self.bits not in (8, 16, 32, 64):
@@ -51,38 +44,27 @@ class Memory:
 
     Before each run it is filled: with random bytes of the seed, and the columns of the cases. After
     it the results are read.
-
-    Attributes
-    ----------
-    port
-        ``"axi4"`` (AXI4, whole aligned beats in incrementing bursts), ``"wishbone"`` (classic,
-        names as in the specification, ``cyc_o``, ``dat_i`` ...), or ``"sram"``: ``address``,
-        ``write_data``, ``write`` and ``read_data``, and ``enable`` and ``strobe`` if there are any.
-    prefix
-        Of the ports' names.
-    ports
-        Ports with other names: by what they are called above, or in the bus's specification.
-    base, size
-        The memory's first byte address, and its bytes: a power of two.
-    writes
-        Formulas by their place; numbers are little-endian.
-    results
-        Places by column of the results.
-    latency
-        Cycles until data comes: of ``"sram"`` 0, at once, or 1, after a clock edge.
-    word_addresses
-        Whether an address counts words of the data port, in ``"sram"`` and ``"wishbone"``.
     """
 
     port: MemoryPort = "axi4"
+    """``"axi4"`` (AXI4, whole aligned beats in incrementing bursts), ``"wishbone"`` (classic, names
+    as in the specification, ``cyc_o``, ``dat_i`` ...), or ``"sram"``: ``address``, ``write_data``,
+    ``write`` and ``read_data``, and ``enable`` and ``strobe`` if there are any."""
     prefix: str = "m_axi_"
+    """Of the ports' names."""
     ports: Mapping[str, str] = field(default_factory=dict)
+    """Ports with other names: by what they are called above, or in the bus's specification."""
     base: int = 0
     size: int = 1 << 16
+    """The memory's first byte address, and its bytes: a power of two."""
     writes: Mapping[Array, Formula] = field(default_factory=dict)
+    """Formulas by their place; numbers are little-endian."""
     results: Mapping[str, Array] = field(default_factory=dict)
+    """Places by column of the results."""
     latency: int = 1
+    """Cycles until data comes: of ``"sram"`` 0, at once, or 1, after a clock edge."""
     word_addresses: bool = False
+    """Whether an address counts words of the data port, in ``"sram"`` and ``"wishbone"``."""
 
     def __post_init__(self) -> None:
         if self.port not in ("axi4", "wishbone", "sram"):

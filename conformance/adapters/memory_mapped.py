@@ -84,64 +84,45 @@ class MemoryMappedAdapter(RtlAdapter):
                 results={"result": Array(0x8000_4000, bits=8)},
             )
 
-    Attributes
-    ----------
-    bus
-        ``"axi4-lite"``, ``"apb"`` or ``"wishbone"`` (classic cycles).
-    prefix
-        What the names of its ports begin with; by default ``s_axi_``, nothing, and ``wb_``. Case
-        does not count. What follows is the specification's name: ``awvalid``, ``psel``, ``cyc_i``.
-    ports
-        Ports that are called otherwise, by the specification's name.
-    inputs
-        Numbers for the module's other inputs.
-    address_step
-        From a register's address to the next one's; by default a word's bytes.
-    setup
-        Values by address, written once after reset.
-    writes
-        Formulas (`eightfold.conformance.adapters.formulas`) by address, or by an `Array` of
-        registers, written for each run in this order. ``count`` is the number of cases in the run.
-    start
-        An address and a value, written after these; None: the writes are enough.
-    done
-        An address, bits, and what they have to become, by default all 1; read until they are. None:
-        the result is there at once, or after ``wait`` cycles.
-    acknowledge
-        An address and a value, written when the results have been read; or None.
-    results
-        Addresses by column of the unit's results: ``0x20``, ``"0x20[7:0]"``, or an `Array`. A
-        signed column's number has its sign in the highest of these bits.
-    memory
-        A `Memory` that the module is master of, or None.
-    batch
-        Cases of a run. More than one needs results in memory.
-    wait
-        Cycles between the start and the first read.
-    pauses
-        Probability that the master hesitates in a cycle: before an access, and on each channel of
-        AXI4-Lite; in every other 256 cycles.
-    patience
-        Cycles for an access to be answered, and for ``done``, before no more is waited for.
-
-    See `eightfold.conformance.adapters.rtl.RtlAdapter` for files, parameters, clock and reset.
+    See `eightfold.conformance.adapters.rtl.RtlAdapter` for files, parameters, clock and reset;
+    ``patience`` is that for an access to be answered, and for ``done``.
     """
 
     bus: str = "axi4-lite"
+    """``"axi4-lite"``, ``"apb"`` or ``"wishbone"`` (classic cycles)."""
     prefix: str | None = None
+    """What the names of its ports begin with; by default ``s_axi_``, nothing, and ``wb_``. Case
+    does not count. What follows is the specification's name: ``awvalid``, ``psel``, ``cyc_i``."""
     ports: ClassVar[Mapping[str, str]] = {}
+    """Ports that are called otherwise, by the specification's name."""
     inputs: ClassVar[Mapping[str, int]] = {}
+    """Numbers for the module's other inputs."""
     address_step: int | None = None
+    """From a register's address to the next one's; by default a word's bytes."""
     setup: ClassVar[Mapping[int, int]] = {}
+    """Values by address, written once after reset."""
     writes: ClassVar[Mapping[int | Array, Formula]] = {}
+    """Formulas (`eightfold.conformance.adapters.formulas`) by address, or by an `Array` of
+    registers, written for each run in this order. ``count`` is the number of cases in the run."""
     start: tuple[int, int] | None = None
+    """An address and a value, written after these; None: the writes are enough."""
     done: tuple[int, int] | tuple[int, int, int] | None = None
+    """An address, bits, and what they have to become, by default all 1; read until they are. None:
+    the result is there at once, or after ``wait`` cycles."""
     acknowledge: tuple[int, int] | None = None
+    """An address and a value, written when the results have been read; or None."""
     results: ClassVar[Mapping[str, int | str | Array]] = {}
+    """Addresses by column of the unit's results: ``0x20``, ``"0x20[7:0]"``, or an `Array`. A signed
+    column's number has its sign in the highest of these bits."""
     memory: Memory | None = None
+    """A `Memory` that the module is master of, or None."""
     batch: int = 1
+    """Cases of a run. More than one needs results in memory."""
     wait: int = 0
+    """Cycles between the start and the first read."""
     pauses: float = 0.3
+    """Probability that the master hesitates in a cycle: before an access, and on each channel of
+    AXI4-Lite; in every other 256 cycles."""
 
     def modules(self) -> tuple[Path, ...]:
         """Return the memory behind AXI4, if that is what there is."""

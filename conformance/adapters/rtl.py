@@ -32,61 +32,44 @@ if TYPE_CHECKING:  # loads a simulator's toolchain
 
 
 class RtlAdapter(UnitAdapter):
-    """A module in Verilog, SystemVerilog, VHDL or Amaranth, in a simulator.
-
-    Attributes
-    ----------
-    sources
-        Files in the order in which they are compiled; paths are relative to the adapter's file.
-    include_dirs
-        Folders for ``\\`include``; those of the sources are known.
-    defines
-        Macros by name.
-    systemverilog
-        Whether files that are not called ``.sv`` are SystemVerilog too. False reads them as
-        Verilog-2005, in which words such as ``before`` or ``bit`` are names.
-    files
-        Files that the module reads in simulation, by ``$readmemh`` for example: they are in the
-        simulator's working directory, under their own names.
-    component
-        In place of sources, a class of Amaranth's, an `amaranth.lib.wiring.Component`:
-        ``"file.py:Class"``, the file relative to the adapter's, or ``"package.module:Class"``. It
-        is made with ``arguments``, and converted to Verilog: its ports are those of Amaranth's
-        netlist, such as ``i__payload``, and its clock and reset ``clk`` and ``rst``.
-    arguments
-        What it is made with, by name.
-    top
-        The module's name; of a component that of its class, if nothing else is said.
-    parameters
-        Of the module, by name: numbers, or texts for strings.
-    clock
-        Its port; None if it has no clock. Its rising edge counts, unless ``clock_edge`` is
-        ``"falling"``.
-    reset
-        Its port, or None; ``reset_active`` is its value in reset, 1 or 0, and ``reset_cycles`` how
-        long that lasts.
-    patience
-        Cycles without an answer after which no more is waited for.
-    cpu_seconds
-        CPU time after which a simulation is ended, whatever it does.
-    """
+    """A module in Verilog, SystemVerilog, VHDL or Amaranth, in a simulator."""
 
     sources: Sequence[str | Path] = ()
+    """Files in the order in which they are compiled; paths are relative to the adapter's file."""
     include_dirs: Sequence[str | Path] = ()
+    """Folders for ``\\`include``; those of the sources are known."""
     defines: ClassVar[Mapping[str, str | int]] = {}
+    """Macros by name."""
     systemverilog: bool = True
+    """Whether files that are not called ``.sv`` are SystemVerilog too. False reads them as
+    Verilog-2005, in which words such as ``before`` or ``bit`` are names."""
     files: Sequence[str | Path] = ()
+    """Files that the module reads in simulation, by ``$readmemh`` for example: they are in the
+    simulator's working directory, under their own names."""
     component: str = ""
+    """In place of sources, a class of Amaranth's, an `amaranth.lib.wiring.Component`:
+    ``"file.py:Class"``, the file relative to the adapter's, or ``"package.module:Class"``. It is
+    made with ``arguments``, and converted to Verilog: its ports are those of Amaranth's netlist,
+    such as ``i__payload``, and its clock and reset ``clk`` and ``rst``."""
     arguments: ClassVar[Mapping[str, Any]] = {}
+    """What it is made with, by name."""
     top: str = ""
+    """The module's name; of a component that of its class, if nothing else is said."""
     parameters: ClassVar[Mapping[str, str | int]] = {}
+    """Of the module, by name: numbers, or texts for strings."""
     clock: str | None = "clk"
+    """Its port; None if it has no clock. Its rising edge counts, unless ``clock_edge`` is
+    ``"falling"``."""
     clock_edge: str = "rising"
     reset: str | None = None
+    """Its port, or None; ``reset_active`` is its value in reset, 1 or 0, and ``reset_cycles`` how
+    long that lasts."""
     reset_active: int = 1
     reset_cycles: int = 10
     patience: int = 10_000
+    """Cycles without an answer after which no more is waited for."""
     cpu_seconds: int = 3600
+    """CPU time after which a simulation is ended, whatever it does."""
     _file: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:

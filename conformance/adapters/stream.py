@@ -114,57 +114,43 @@ class StreamAdapter(RtlAdapter):
             }
             outputs = {"result": "m_tdata[7:0]"}
 
-    Outputs are sampled just before the clock's edge, and inputs change just after it.
-
-    Attributes
-    ----------
-    inputs
-        Formulas (`eightfold.conformance.adapters.formulas`) by port, or by some bits of one, such
-        as ``"data[31:0]"``; bits without a formula are 0. A number is there all the time, also in
-        reset; other bits have no meaning where no case is offered. Element i of a list is in the
-        bits i * w and up of its place, whose width is w times the length. Every input of the module
-        is here, or is clock, reset or a handshake.
-    outputs
-        Ports, or some bits of one, by column of the unit's results. A signed column's number has
-        its sign in the highest of these bits; a list has its element 0 in the lowest ones.
-    latency
-        Edges of the clock from the one that takes a case to the one after which its answer is
-        there, both counted: 1 for a single register between input and output, 0 for combinational
-        logic.
-    in_valid, in_ready
-        Ports of the handshake of the cases, each or None. Without ``in_valid`` there is a case in
-        every cycle; without ``in_ready`` every case is taken.
-    out_valid, out_ready
-        Ports of the handshake of the answers, each or None; ``out_valid`` needs ``in_valid``, and
-        stands in place of ``latency``.
-    one_at_a_time
-        Whether a case has to wait for the answer before it: for a unit that computes for many
-        cycles, and is started by ``in_valid`` and has its ``done`` as ``out_valid``. The case stays
-        at the ports until then.
-    pauses
-        Probability that in a cycle no case is offered, and that no answer is taken, if there are
-        ports for this. Of every 1024 cycles, 256 are without pauses, 256 with those of the cases,
-        256 with those of the answers, and 256 with both.
-
-    lanes
-        Cases that are taken at once, and answered at once. ``{lane}`` in a place is the number of
-        a lane, from 0 on, as in ``"acc_{lane}"`` or ``"acc[32*{lane}+31:32*{lane}]"``: each lane
-        has its case's numbers there. A place without it is the same for all lanes, and so must be
-        the cases' numbers. A result is in a place of each lane.
-
-    See `eightfold.conformance.adapters.rtl.RtlAdapter` for files, parameters, clock and reset.
+    Outputs are sampled just before the clock's edge, and inputs change just after it. See
+    `eightfold.conformance.adapters.rtl.RtlAdapter` for files, parameters, clock and reset.
     """
 
     inputs: ClassVar[Mapping[str, Formula]] = {}
+    """Formulas (`eightfold.conformance.adapters.formulas`) by port, or by some bits of one, such as
+    ``"data[31:0]"``; bits without a formula are 0. A number is there all the time, also in reset;
+    other bits have no meaning where no case is offered. Element i of a list is in the bits i * w
+    and up of its place, whose width is w times the length. Every input of the module is here, or is
+    clock, reset or a handshake."""
     outputs: ClassVar[Mapping[str, str]] = {}
+    """Ports, or some bits of one, by column of the unit's results. A signed column's number has its
+    sign in the highest of these bits; a list has its element 0 in the lowest ones."""
     latency: int | None = None
+    """Edges of the clock from the one that takes a case to the one after which its answer is there,
+    both counted: 1 for a single register between input and output, 0 for combinational logic."""
     in_valid: str | None = None
     in_ready: str | None = None
+    """Ports of the handshake of the cases, each or None. Without ``in_valid`` there is a case in
+    every cycle; without ``in_ready`` every case is taken."""
     out_valid: str | None = None
     out_ready: str | None = None
+    """Ports of the handshake of the answers, each or None; ``out_valid`` needs ``in_valid``, and
+    stands in place of ``latency``."""
     one_at_a_time: bool = False
+    """Whether a case has to wait for the answer before it: for a unit that computes for many
+    cycles, and is started by ``in_valid`` and has its ``done`` as ``out_valid``. The case stays at
+    the ports until then."""
     pauses: float = 0.3
+    """Probability that in a cycle no case is offered, and that no answer is taken, if there are
+    ports for this. Of every 1024 cycles, 256 are without pauses, 256 with those of the cases, 256
+    with those of the answers, and 256 with both."""
     lanes: int = 1
+    """Cases that are taken at once, and answered at once. ``{lane}`` in a place is the number of a
+    lane, from 0 on, as in ``"acc_{lane}"`` or ``"acc[32*{lane}+31:32*{lane}]"``: each lane has its
+    case's numbers there. A place without it is the same for all lanes, and so must be the cases'
+    numbers. A result is in a place of each lane."""
 
     def harness(self, dialect: Dialect | None = None, origin: str | None = None) -> tuple[str, str]:
         """Return the name and the text of the module around theirs.
