@@ -270,16 +270,21 @@ class RtlAdapter(UnitAdapter):
 
     def check_clock(self) -> None:
         """Raise `InputError` if what concerns clock and reset is wrong."""
-        for what in ("clock", "reset"):
-            port = getattr(self, what)
-            if port is not None and self.width(what, port, is_input=True) != 1:
-                raise InputError(f"{self.name}.{what}: {port} has more than one bit")
+        self.check_bits(clock=True, reset=True)
         if self.clock_edge not in ("rising", "falling"):
             raise InputError(
                 f"{self.name}.clock_edge: 'rising' or 'falling', not {self.clock_edge!r}"
             )
         if self.reset_active not in (0, 1):
             raise InputError(f"{self.name}.reset_active: 1 or 0, not {self.reset_active!r}")
+
+    def check_bits(self, **inputs: bool) -> None:
+        """Raise `InputError` if a port of an attribute is none of one bit, or not an input or an
+        output as it should be."""
+        for what, is_input in inputs.items():
+            port = getattr(self, what)
+            if port is not None and self.width(what, port, is_input=is_input) != 1:
+                raise InputError(f"{self.name}.{what}: {port} has more than one bit")
 
     def check_fed(self, fed: set[str]) -> None:
         """Raise `InputError` if an input of the module would be left open."""

@@ -441,15 +441,7 @@ class StreamAdapter(RtlAdapter):
             raise InputError(f"{self.name}.lanes: 1 or more, not {self.lanes!r}")
         for text, formula in self.inputs.items():
             check_formula(f"{self.name}.inputs[{text!r}]", formula)
-        for what, is_input in (
-            ("in_valid", True),
-            ("in_ready", False),
-            ("out_valid", False),
-            ("out_ready", True),
-        ):
-            port = getattr(self, what)
-            if port is not None and self.width(what, port, is_input=is_input) != 1:
-                raise InputError(f"{self.name}.{what}: {port} has more than one bit")
+        self.check_bits(in_valid=True, in_ready=False, out_valid=False, out_ready=True)
         self._check_timing()
         if not self.inputs:
             raise InputError(f"{self.name}.inputs: names no port")

@@ -138,36 +138,20 @@ ORDERS: dict[str, Callable[[Integers], Integers]] = {
 at the end the other end's or its own, or of the last one for what is negative (``order``)."""
 
 ORDERED = {
-    "byte_order": (
-        "Results are in the order of the codes read as bytes, 0 to 127 and then -128 to -1: the "
-        "table is indexed without a sign.",
-        "bytes",
-    ),
-    "entry_after": (
-        "The table is off by one: each code gets the result of the next one, and 127 that of -128.",
-        "one_up",
-    ),
-    "entry_after_or_last": (
-        "The table is off by one: each code gets the result of the next one, and 127 its own.",
-        "one_up_ends",
-    ),
-    "entry_before": (
-        "The table is off by one: each code gets the result of the one before it, and -128 that "
-        "of 127.",
-        "one_down",
-    ),
-    "entry_before_or_first": (
-        "The table is off by one: each code gets the result of the one before it, and -128 its "
-        "own.",
-        "one_down_ends",
-    ),
-    "compared_unsigned": (
-        "Codes are compared without their sign: negative ones are beyond the table's end, and get "
-        "the last result.",
-        "last",
-    ),
+    ("byte_order", "bytes"): "Results are in the order of the codes read as bytes, 0 to 127 and "
+    "then -128 to -1: the table is indexed without a sign.",
+    ("entry_after", "one_up"): "The table is off by one: each code gets the result of the next "
+    "one, and 127 that of -128.",
+    ("entry_after_or_last", "one_up_ends"): "The table is off by one: each code gets the result of "
+    "the next one, and 127 its own.",
+    ("entry_before", "one_down"): "The table is off by one: each code gets the result of the one "
+    "before it, and -128 that of 127.",
+    ("entry_before_or_first", "one_down_ends"): "The table is off by one: each code gets the "
+    "result of the one before it, and -128 its own.",
+    ("compared_unsigned", "last"): "Codes are compared without their sign: negative ones are "
+    "beyond the table's end, and get the last result.",
 }
-"""Sentences of the mistakes of every table's order, and the order, by what the names end with."""
+"""Sentences of the mistakes of every table's order, by what the names end with, and the order."""
 
 OFFSETS = {"LOGISTIC": -128, "TANH": 0}
 """The output's zero point in TFLite Micro's form."""
@@ -244,7 +228,7 @@ _OF_ALL = {
     "result.",
     ("result_compared_unsigned", "clamp", "unsigned"): "The result is compared with 127 without "
     "its sign: what is negative becomes 127.",
-    **{(name, "order", order): text for name, (text, order) in ORDERED.items()},
+    **{(name, "order", order): text for (name, order), text in ORDERED.items()},
 }
 
 _OF_LOGISTIC = {
@@ -432,19 +416,9 @@ class QuantizeArithmetic(Arithmetic):
 
 
 ALWAYS_INT8 = {
-    "clamp_int8",
-    "relu_at_0",
-    "relu_at_0_of_zero_point",
-    "relu_always",
-    "clamp_wraps_first",
-    "clamp_first",
-    "clamp_first_saturates",
-    "zero_point_saturates",
-    "left_saturates",
-    "left_wide",
-    "product_48",
-    "right_5_bits",
-    "second_addend_overflows",
+    *("clamp_int8", "relu_at_0", "relu_at_0_of_zero_point", "relu_always", "clamp_wraps_first"),
+    *("clamp_first", "clamp_first_saturates", "zero_point_saturates", "left_saturates"),
+    *("left_wide", "product_48", "right_5_bits", "second_addend_overflows"),
     "multiplier_leading_one",
 }
 """Mistakes of a requantizer that a table of codes cannot show, whatever its scales: the clamp is
@@ -466,7 +440,7 @@ _QUANTIZE_OWN = named(
             "input_zero_point",
             "added",
         ): "The input's zero point is added, not subtracted.",
-        **{(f"quantize_{name}", "order", order): text for name, (text, order) in ORDERED.items()},
+        **{(f"quantize_{name}", "order", order): text for (name, order), text in ORDERED.items()},
     }
 )
 

@@ -101,15 +101,12 @@ def _entries(finding: ClaimFinding, level: Level, names: Sequence[str]) -> Itera
 
 def _whole(finding: ClaimFinding, level: Level) -> _Entry:
     """Return the entry of a claim: what was found of it."""
-    if finding.right:
-        return _Entry(finding.claim)
     standing = finding.standing(level)
     found = [
         *finding.lines(level),
         *(f"{case.name}: {case.outcome.text}, {case.message}" for case in finding.failed[:SHOWN]),
     ]
-    kind = "error"
-    of = standing
+    kind, of = "error", standing
     if standing == "deviates":
         kind = "failure"
         of = finding.mistakes[0] if finding.mistakes else counts_text(finding)

@@ -12,7 +12,7 @@ statement names; of a set that this version knows it has to be the known one.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -298,17 +298,28 @@ def judge_folders(
         if twice := sorted(findings.keys() & found.keys()):
             raise InputError(f"{vectors}: {twice[0]} is in two folders; leave one of them")
         findings |= found
+    ordered = (
+        findings[name]
+        for aspect in ("", *ASPECTS)
+        for claim in (*EVERY_UNIT, *OPERATORS, NETWORKS)
+        if (name := f"{claim}.{aspect}".rstrip(".")) in findings
+    )
+    return _stated(first, results, ordered, names)
+
+
+def _stated(
+    drawn: Vectors | FrozenSet,
+    results: Path,
+    findings: Iterable[ClaimFinding],
+    names: dict[str, Sequence[str]],
+) -> Judged:
     statement = Statement(
         subject=results.resolve().name or str(results),
-        profile=first.profile,
-        level=first.level,
-        seed=first.seed,
-        findings=tuple(
-            findings[name]
-            for aspect in ("", *ASPECTS)
-            for claim in (*EVERY_UNIT, *OPERATORS, NETWORKS)
-            if (name := f"{claim}.{aspect}".rstrip(".")) in findings
-        ),
+        profile=drawn.profile,
+        level=drawn.level,
+        seed=drawn.seed,
+        findings=tuple(findings),
+        vectors=drawn.title if isinstance(drawn, FrozenSet) else "",
     )
     return Judged(statement, names)
 
@@ -332,15 +343,7 @@ def _judge_set(found: FrozenSet, results: Path, judge_models: JudgeModels) -> Ju
             named = frozen_models(found, claim)
             given = [model_answer(results / name, case.model) for name, case in named.items()]
             findings[claim] = _judge_named(claim, named, given, judge_models, found.profile, names)
-    statement = Statement(
-        subject=results.resolve().name or str(results),
-        profile=found.profile,
-        level=found.level,
-        seed=found.seed,
-        findings=tuple(findings.values()),
-        vectors=found.title,
-    )
-    return Judged(statement, names)
+    return _stated(found, results, findings.values(), names)
 
 
 def _judge_named(

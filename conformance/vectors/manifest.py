@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 from eightfold.conformance.profile import Profile
@@ -62,18 +63,9 @@ def checksums(files: Mapping[str, bytes]) -> dict[str, str]:
 
 def described(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
     """Return columns as the manifest has them; ``lsb`` is the place in a packed word."""
-    lsb = 0
-    entries = []
-    for column in columns:
-        entries.append(
-            {
-                "name": column.name,
-                "bits": column.bits,
-                "signed": column.signed,
-                "length": column.length,
-                "lsb": lsb,
-                "text": column.text,
-            }
-        )
-        lsb += column.width
-    return entries
+    places = accumulate((column.width for column in columns), initial=0)
+    named = ("name", "bits", "signed", "length")
+    return [
+        {name: getattr(column, name) for name in named} | {"lsb": lsb, "text": column.text}
+        for column, lsb in zip(columns, places, strict=False)
+    ]

@@ -92,6 +92,7 @@ def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
 def _bench(name: str, unit: UnitKind, count: int, origin: str) -> bytes:
     template = files("eightfold.conformance.vectors").joinpath(name).read_text(encoding="utf-8")
     ports = [*unit.inputs, *unit.results]
+    places = [each["lsb"] for each in described(unit.inputs)]
     text = Template(template).substitute(
         unit=unit.name,
         count=count,
@@ -99,7 +100,10 @@ def _bench(name: str, unit: UnitKind, count: int, origin: str) -> bytes:
         word=sum(column.width for column in unit.inputs),
         results=sum(column.width for column in unit.results),
         ports="\n".join(_port(column, column in unit.inputs) for column in ports),
-        inputs="\n".join(_inputs(unit.inputs)),
+        inputs="\n".join(
+            f"  wire{_range(column)} {column.name} = word[{lsb + column.width - 1}:{lsb}];"
+            for column, lsb in zip(unit.inputs, places, strict=True)
+        ),
         outputs="\n".join(f"  wire{_range(column)} {column.name};" for column in unit.results),
         fields="\n".join(
             f"    logic{_range(column)} {column.name};" for column in reversed(unit.inputs)
@@ -126,16 +130,6 @@ def _port(column: Column, is_input: bool) -> str:
     way = "input " if is_input else "output"
     place = "" if column.length == 1 else f"; element i is bits {column.bits}*i and up"
     return f"//   {way} {column.name}{_range(column)}: {column.text}{place}"
-
-
-def _inputs(columns: tuple[Column, ...]) -> list[str]:
-    lines = []
-    lsb = 0
-    for column in columns:
-        end = lsb + column.width - 1
-        lines.append(f"  wire{_range(column)} {column.name} = word[{end}:{lsb}];")
-        lsb += column.width
-    return lines
 
 
 _LEAST = -(1 << 31)  # C has no such literal
