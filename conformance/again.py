@@ -31,12 +31,7 @@ SENSELESS = "sequence"
 def asked(
     adapter: UnitAdapter, inputs: Columns, expected: Columns, simulator: str, seed: int = 0
 ) -> UnitAnswers:
-    """Return the answers to cases in a row; where some are wrong, these were asked again.
-
-    ``inputs``, ``expected``: by column, as `eightfold.conformance.units.unit.UnitCases` has them.
-    ``simulator``, ``seed``: as `eightfold.conformance.adapters.adapter.UnitAdapter.answer` takes
-    them.
-    """
+    """Return the answers to cases in a row; where some are wrong, these were asked again."""
     answers = adapter.answer(inputs, simulator=simulator, seed=seed)
     wrong = np.flatnonzero(~right(answers, expected))
     count = len(next(iter(inputs.values())))

@@ -49,7 +49,6 @@ class Simulation:
     """Cases that were asked in a row, from one reset to the next, and how their answers came."""
 
     cases: int
-    """How many."""
     handshakes: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Of every cycle, uint8: ``8 * out_valid + 4 * out_ready + 2 * in_valid + in_ready``; empty
     where nobody has seen them."""
@@ -66,7 +65,6 @@ class ModelAnswer:
     """What an implementation makes of one model and its inputs."""
 
     ending: Ending
-    """How the run ended."""
     tensors: Mapping[int, NDArray[np.generic]] = field(default_factory=dict)
     """What it computed, by tensor index: the model's outputs at least, others as it likes."""
     message: str = ""

@@ -65,7 +65,6 @@ class Identification:
     same: tuple[str, ...]
     """Names of contracts that no case that was drawn within the limits tells from it."""
     lines: tuple[str, ...]
-    """What was found, in sentences."""
 
 
 def identify(

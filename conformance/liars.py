@@ -204,11 +204,8 @@ class Named:
     form: str
     """Whose arithmetic it claims."""
     mistakes: tuple[str, ...]
-    """Names of those that it makes."""
     simulator: str
-    """Where it was simulated."""
     verdict: UnitVerdict
-    """What was said."""
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -230,7 +230,6 @@ class Statement:
     seed: int
     """What the cases were drawn by."""
     findings: tuple[ClaimFinding, ...]
-    """In the order of the claims."""
     kit: str = field(default=KIT)
     vectors: str = ""
     """Which frozen set of cases was asked, with its digest; empty of cases that were drawn."""

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.bits import check_range, with_sign, write_words
+from eightfold.conformance.adapters.bits import check_range, with_sign
 from eightfold.conformance.adapters.memory import Array
 from eightfold.conformance.answers import MISSING, UNKNOWN
+
+WORD = (1 << 64) - 1
 
 WRITE, POLL, READ, BARRIER, WAIT = range(5)
 """Operations of a program, as the harness numbers them."""
@@ -78,6 +80,12 @@ class BusAccess:
     data: NDArray[Any] | int = 0
     mask: int = 0
 
+    def line(self, run: int) -> str:
+        """Return its line in a run, as the harness reads it."""
+        data = int(self.data[run] if isinstance(self.data, np.ndarray) else self.data)
+        numbers = (self.address, data & WORD, self.mask & WORD)
+        return " ".join([f"{self.operation:02x}", *(f"{each:016x}" for each in numbers)]) + "\n"
+
     def text(self) -> str:
         """Return what it does."""
         return {
@@ -110,35 +118,10 @@ class BusProgram:
 
     def write(self, path: Path) -> None:
         """Write it as the harness reads it."""
-        one = [self._columns([line], 1) for line in (*self.setup,)]
-        many = [self._columns(self.each, self.runs)] if self.each and self.runs else []
-        rest = [self._columns([line], 1) for line in self.after]
-        columns = [np.concatenate(parts) for parts in zip(*(*one, *many, *rest), strict=True)]
-        _write_lines(path, columns)
-
-    def _columns(self, accesses: Sequence[BusAccess], runs: int) -> list[NDArray[Any]]:
-        """Return operation, address, data and mask of each line."""
-        operation = np.tile([access.operation for access in accesses], runs)
-        address = np.tile([access.address for access in accesses], runs)
-        mask = np.tile(np.array([access.mask for access in accesses], object), runs)
-        data = np.empty((runs, len(accesses)), object)
-        for index, access in enumerate(accesses):
-            data[:, index] = access.data
-        return [operation, address, data.ravel(), mask]
-
-
-def _write_lines(path: Path, columns: Sequence[NDArray[Any]]) -> None:
-    """Write four numbers a line, in hexadecimal digits."""
-    parts = []
-    for values, width in zip(columns, (8, 64, 64, 64), strict=True):
-        part = path.with_suffix(".part")
-        write_words(part, [(values, 0, width)], width, len(values))
-        text = np.frombuffer(part.read_bytes(), np.uint8).reshape(len(values), -1)
-        parts.append(np.where(text == ord("\n"), ord(" "), text).astype(np.uint8))
-        part.unlink()
-    lines = np.concatenate(parts, axis=1)
-    lines[:, -1] = ord("\n")
-    path.write_bytes(lines.tobytes())
+        each = ((access, run) for run in range(self.runs) for access in self.each)
+        once = [[(access, 0) for access in accesses] for accesses in (self.setup, self.after)]
+        lines = (access.line(run) for access, run in (*once[0], *each, *once[1]))
+        path.write_text("".join(lines), encoding="ascii")
 
 
 def read_values(path: Path, reads: int, data: int) -> NDArray[np.uint8]:

@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 from eightfold.conformance.answers import MISSING, UNKNOWN
-from eightfold.conformance.judge.explain import Explained, Explanation, Observations, explain
+from eightfold.conformance.judge.explain import (
+    Explained,
+    Explanation,
+    Observations,
+    explain,
+    explained_sentences,
+)
 from eightfold.conformance.judge.forms import Cases, form_of
 from eightfold.conformance.judge.power import Power, power
 from eightfold.conformance.judge.requantizer import check_cases, requantizer
@@ -90,7 +96,6 @@ class UnitVerdict:
     silent: tuple[Clause, ...]
     """What cases without a known result have in common."""
     failure: SmallestFailure | None
-    """The smallest failing case."""
     failed: tuple[FailedCase, ...]
     """The cases that are not exact, the first `LISTED` of them."""
     power: Power
@@ -138,24 +143,10 @@ class UnitVerdict:
         if self.counts[CaseOutcome.EXACT] == self.known:
             said = self.known and not self.conforms
             return ["Every result that is known is exact."] if said else []
+        found = explained_sentences(self.explanations, self.closest, self.known, pairs=True)
         if self.explanations:
-            first, *others = self.explanations
-            both = "Two mistakes at once explain" if len(first.mistakes) > 1 else "It explains"
-            found = [f"{first.name}: {first.sentence} {both} all {self.known} known results."]
-            if others:
-                names = "; ".join(other.name for other in others)
-                found.append(f"These explain them as well, in these cases: {names}.")
             return found
-        if self.closest is None:
-            found = ["No mistake with a name explains all results, nor do two of them."]
-            left = "results that are not exact"
-        else:
-            found = [
-                "No mistake with a name explains all results, nor do two of them. The closest is "
-                f"{self.closest.name}, with {self.closest.explained} of {self.known}: "
-                f"{self.closest.sentence}"
-            ]
-            left = "results that it does not explain"
+        left = "results that it does not explain" if self.closest else "results that are not exact"
         common = common_text(self.unexplained, left, self.remainder)
         return [*found, f"{common} {self.differences}".rstrip()]
 

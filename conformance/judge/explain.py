@@ -121,3 +121,24 @@ def _closest(evidence: Observations[M]) -> Explained[M]:
             remainder[evidence.known[~given]] = True
             return Explained((), Explanation((best,), int(given.sum())), remainder)
     return Explained((), None, wrong)
+
+
+def explained_sentences(
+    full: Sequence[Explanation[M]], closest: Explanation[M] | None, known: int, *, pairs: bool
+) -> list[str]:
+    """Return in sentences what explains ``known`` results; ``pairs``: two at once were tried."""
+    if full:
+        first, *others = full
+        both = "Two mistakes at once explain" if len(first.mistakes) > 1 else "It explains"
+        found = [f"{first.name}: {first.sentence} {both} all {known} known results."]
+        if others:
+            names = ("; " if pairs else ", ").join(other.name for other in others)
+            found.append(f"These explain them as well, in these cases: {names}.")
+        return found
+    tried = "all results" if closest or pairs else "the results"
+    tried += ", nor do two of them" * pairs
+    none = f"No mistake with a name explains {tried}."
+    if closest is None:
+        return [none]
+    share = f"with {closest.explained} of {known}"
+    return [f"{none} The closest is {closest.name}, {share}: {closest.sentence}"]

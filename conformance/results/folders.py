@@ -273,9 +273,8 @@ def judge_folders(
     """Judge results by vectors, whose cases are drawn again; by a frozen set as it is.
 
     ``vectors``: a folder that ``eightfold vectors`` has written, a set or one with several such
-    folders, all of one profile, level and seed. ``results``: a folder with the results of the
-    first; or one with a folder of the same name for each. ``judge_models``: judges the models of an
-    operator, or networks. ``draw``: draws models again; one that remembers saves time.
+    folders, all of one profile, level and seed; ``results`` is then one with a folder of the same
+    name for each. ``draw``: draws models again; one that remembers saves time.
 
     Raises InputError if the vectors are not those that are drawn or do not belong together, or
     results cannot be read or are of other cases.

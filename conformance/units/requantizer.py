@@ -15,21 +15,8 @@ from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile, ProfileLimits
-from eightfold.conformance.units.requantize import (
-    Cases,
-    Domain,
-    concatenate,
-    corner_cases,
-    edge_cases,
-    first_tie_cases,
-    held,
-    near_cases,
-    power_cases,
-    random_cases,
-    second_tie_cases,
-    take,
-    wrap_cases,
-)
+from eightfold.conformance.units import requantize
+from eightfold.conformance.units.requantize import Cases, Domain, concatenate, take
 from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind, as_columns
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, srdhm, wrap32
 from eightfold.golden.rounding import rounding_shift
@@ -127,7 +114,7 @@ def requantizer_cases(
             kinds.append(np.full(len(chosen), kind))
     cases, kinds = concatenate(parts), np.concatenate(kinds)
     if limits.hold > 1:
-        runs = held(rng, domain, cases, limits.hold)
+        runs = requantize.held(rng, domain, cases, limits.hold)
         first = np.arange(len(kinds)) // limits.hold * limits.hold
         legal = asked(runs) & _is_defined(profile, domain, runs)
         runs["acc"] = np.where(legal, runs["acc"], cases["acc"][first])
@@ -146,28 +133,28 @@ def requantizer_cases(
 
 def _drawn(rng: np.random.Generator, whole: Domain, domain: Domain, count: int) -> dict[str, Cases]:
     """Return cases by kind: directed ones of the whole domain, and random ones of another."""
-    at_ends = wrap_cases(rng, whole)
+    at_ends = requantize.wrap_cases(rng, whole)
     wraps = _wraps(whole, at_ends)
     return {
-        "corner": corner_cases(rng, whole),
-        "first tie": first_tie_cases(rng, whole, count),
-        "second tie": second_tie_cases(rng, whole, count),
-        "edge": edge_cases(rng, whole, count),
-        "near": near_cases(rng, whole, count),
-        "power": power_cases(rng, whole),
+        "corner": requantize.corner_cases(rng, whole),
+        "first tie": requantize.first_tie_cases(rng, whole, count),
+        "second tie": requantize.second_tie_cases(rng, whole, count),
+        "edge": requantize.edge_cases(rng, whole, count),
+        "near": requantize.near_cases(rng, whole, count),
+        "power": requantize.power_cases(rng, whole),
         "wrap": take(at_ends, wraps),
         "end": take(at_ends, ~wraps),
-        "random": random_cases(rng, domain, count * len(domain.shifts)),
+        "random": requantize.random_cases(rng, domain, count * len(domain.shifts)),
     }
 
 
 def _random(rng: np.random.Generator, domain: Domain, count: int) -> dict[str, Cases]:
     """Return cases by kind, of kinds of which there are as many as one likes."""
     return {
-        "second tie": second_tie_cases(rng, domain, count),
-        "edge": edge_cases(rng, domain, count),
-        "near": near_cases(rng, domain, count),
-        "random": random_cases(rng, domain, count * len(domain.shifts)),
+        "second tie": requantize.second_tie_cases(rng, domain, count),
+        "edge": requantize.edge_cases(rng, domain, count),
+        "near": requantize.near_cases(rng, domain, count),
+        "random": requantize.random_cases(rng, domain, count * len(domain.shifts)),
     }
 
 

@@ -11,7 +11,13 @@ import numpy as np
 from eightfold.common.errors import InputError
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.citation import broken
-from eightfold.conformance.judge.explain import Explained, Indices, Observations, explain
+from eightfold.conformance.judge.explain import (
+    Explained,
+    Indices,
+    Observations,
+    explain,
+    explained_sentences,
+)
 from eightfold.conformance.judge.models.mistakes import operator_mistakes, operator_power
 from eightfold.conformance.judge.models.outcomes import ModelOutcome, shown
 from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun
@@ -306,26 +312,14 @@ def _evidence(
 
 
 def _sentences(explained: Explained[OperatorMistake], runs: Sequence[Answered]) -> list[str]:
+    found = explained_sentences(explained.full, explained.closest, len(runs), pairs=False)
     if explained.full:
-        first, *others = explained.full
-        text = f"{first.name}: {first.sentence} It explains all {len(runs)} known results."
-        if not others:
-            return [text]
-        names = ", ".join(other.name for other in others)
-        return [text, f"These explain them as well, in these cases: {names}."]
-    if explained.closest is None:
-        text = "No mistake with a name explains the results."
-        what = "models whose results are not exact"
-    else:
-        text = (
-            f"No mistake with a name explains all results. The closest is "
-            f"{explained.closest.name}, with {explained.closest.explained} of {len(runs)}: "
-            f"{explained.closest.sentence}"
-        )
-        what = "models that it does not explain"
+        return found
+    left = "models that it does not explain"
+    what = left if explained.closest else "models whose results are not exact"
     remainder = explained.remainder
     clauses = common([run.subject for run in runs], remainder)
-    return [text, common_text(int(remainder.sum()), what, clauses)]
+    return [*found, common_text(int(remainder.sum()), what, clauses)]
 
 
 def _of_networks(

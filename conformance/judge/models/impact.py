@@ -40,9 +40,7 @@ class Impact:
     """What mistakes do to a network."""
 
     network: str
-    """The network's name."""
     mistakes: tuple[str, ...]
-    """Names of the mistakes."""
     made: int
     operators: int
     """In how many operators they are made, and how many the network has."""
@@ -89,12 +87,11 @@ class Impact:
 class Network:
     """A network with inputs, which runs with mistakes in it.
 
-    ``name``: what it is called. ``model``: the bytes of a ``.tflite`` file. ``arrays``: inputs as
+    ``model``: the bytes of a ``.tflite`` file. ``arrays``: inputs as
     `eightfold.model.inputs.frames_of` takes them, and ``labels``, integers, if they are known; or,
     of a network with one input, that under any name and with or without a batch. Without them
     `INFERENCES` random inputs, uniform over all codes: those of ``seed``, and the seeds that
-    follow. ``reference``: whose kernels golden equals. ``most``: keep to so many of the inputs, the
-    first.
+    follow. ``most``: keep to so many of the inputs, the first.
 
     Raises InputError if the model is refused, or arrays do not fit.
     """

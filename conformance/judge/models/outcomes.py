@@ -24,7 +24,6 @@ class ModelOutcome:
     """What an answer has shown of a case."""
 
     outcome: CaseOutcome
-    """In one word."""
     message: str = ""
     """In one line, if it is not exact: what is wrong first, or what a runtime said."""
     place: tuple[int, tuple[int, ...]] | None = None

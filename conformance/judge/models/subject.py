@@ -34,7 +34,6 @@ class OperatorRun:
 
     graph: Graph
     operator: Operator
-    """A graph and one of its operators."""
     values: Mapping[int, np.ndarray]
     """What the operator reads and is no constant, by tensor index."""
     expected: tuple[np.ndarray, ...]
