@@ -16,6 +16,7 @@ from eightfold.conformance.judge.models.subject import (
     SameError,
     Table,
     bounded,
+    maker,
     mistake,
     named,
     run,
@@ -57,13 +58,11 @@ _FUNCTIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 }
 
 
-def _in_float(rounding: str, dtype: type) -> Compute:
-    def compute(subject: OperatorRun) -> Results:
-        call = subject.call
-        real = _FUNCTIONS[call.operator.name](*_reals(call, dtype))
-        return to_codes(call, real, rounding, dtype)
-
-    return compute
+@maker
+def _in_float(subject: OperatorRun, rounding: str, dtype: type) -> Results:
+    call = subject.call
+    real = _FUNCTIONS[call.operator.name](*_reals(call, dtype))
+    return to_codes(call, real, rounding, dtype)
 
 
 def _summed(call: OperatorCall, first: np.ndarray, second: np.ndarray) -> Results:
@@ -161,12 +160,9 @@ _CONFUSED = {
 }
 
 
-def _compared(values: Callable[[OperatorCall], list[np.ndarray]]) -> Compute:
-    def compute(subject: OperatorRun) -> Results:
-        # numpy calls the functions as the operators are called.
-        return [getattr(np, subject.operator.name.lower())(*values(subject.call))]
-
-    return compute
+@maker
+def _compared(subject: OperatorRun, values: Callable[[OperatorCall], list[np.ndarray]]) -> Results:
+    return [getattr(np, subject.operator.name.lower())(*values(subject.call))]
 
 
 def _raw(call: OperatorCall) -> list[np.ndarray]:
@@ -274,20 +270,18 @@ _SIGMOIDS = [
 ]
 
 
-def _float_quantized(rounding: str, reciprocal: bool) -> Compute:
-    def compute(subject: OperatorRun) -> Results:
-        x = subject.call.array(0)
-        if x.dtype != np.float32:
-            raise SameError
-        output = subject.call.output_quantization()
-        shape = [-1 if axis == output.axis else 1 for axis in range(x.ndim)]
-        scale = output.scale.reshape(shape if output.scale.size > 1 else -1)
-        zero = output.zero_point.reshape(shape if output.scale.size > 1 else -1)
-        steps = x * (np.float32(1) / scale) if reciprocal else x / scale
-        codes = round_float(np.clip(steps, -(2.0**30), 2.0**30), rounding)
-        return [clamp(codes.astype(np.int64) + zero).reshape(x.shape)]
-
-    return compute
+@maker
+def _float_quantized(subject: OperatorRun, rounding: str, reciprocal: bool) -> Results:
+    x = subject.call.array(0)
+    if x.dtype != np.float32:
+        raise SameError
+    output = subject.call.output_quantization()
+    shape = [-1 if axis == output.axis else 1 for axis in range(x.ndim)]
+    scale = output.scale.reshape(shape if output.scale.size > 1 else -1)
+    zero = output.zero_point.reshape(shape if output.scale.size > 1 else -1)
+    steps = x * (np.float32(1) / scale) if reciprocal else x / scale
+    codes = round_float(np.clip(steps, -(2.0**30), 2.0**30), rounding)
+    return [clamp(codes.astype(np.int64) + zero).reshape(x.shape)]
 
 
 _QUANTIZE = [

@@ -12,6 +12,7 @@ from eightfold.conformance.judge.models.subject import (
     Results,
     SameError,
     Table,
+    maker,
     mistake,
     named,
     rescaled,
@@ -72,36 +73,28 @@ def _columns_first(subject: OperatorRun) -> Results:
     return _blocks(subject, 0, 1, 3, 4, 2, 5)
 
 
-def _pad(fill: Callable[[OperatorRun], int] | None) -> Compute:
-    """Return what pads with a code; None: with the edge."""
-
-    def compute(subject: OperatorRun) -> Results:
-        x = subject.call.codes(0)
-        paddings = subject.call.array(1).astype(np.int64)
-        if fill is None:
-            return [np.pad(x, paddings, mode="edge")]
-        return [np.pad(x, paddings, constant_values=fill(subject))]
-
-    return compute
+@maker
+def _pad(subject: OperatorRun, fill: Callable[[OperatorRun], int] | None) -> Results:
+    """Return what is padded with a code; None: with the edge."""
+    x = subject.call.codes(0)
+    paddings = subject.call.array(1).astype(np.int64)
+    if fill is None:
+        return [np.pad(x, paddings, mode="edge")]
+    return [np.pad(x, paddings, constant_values=fill(subject))]
 
 
-def _swapped(position: int) -> Compute:
-    """Return what computes with each axis's two numbers swapped in an operand."""
-
-    def compute(subject: OperatorRun) -> Results:
-        margins = np.asarray(subject.call.array(position)[:, ::-1], order="C")
-        return run(subject.changed(arrays={position: margins}))
-
-    return compute
+@maker
+def _swapped(subject: OperatorRun, position: int) -> Results:
+    """Return the results with each axis's two numbers swapped in an operand."""
+    margins = np.asarray(subject.call.array(position)[:, ::-1], order="C")
+    return run(subject.changed(arrays={position: margins}))
 
 
-def _transposed(order: Callable[[list[int]], list[int]]) -> Compute:
-    def compute(subject: OperatorRun) -> Results:
-        x = subject.call.codes(0)
-        axes = [axis % x.ndim for axis in subject.call.vector(1)]
-        return [x.transpose(order(axes))]
-
-    return compute
+@maker
+def _transposed(subject: OperatorRun, order: Callable[[list[int]], list[int]]) -> Results:
+    x = subject.call.codes(0)
+    axes = [axis % x.ndim for axis in subject.call.vector(1)]
+    return [x.transpose(order(axes))]
 
 
 @mistake
@@ -114,14 +107,14 @@ def _inverse(axes: list[int]) -> list[int]:
     return np.argsort(axes).tolist()
 
 
-def _gathered(axis: int | None = None, batch: int | None = None, factor: int = 1) -> Compute:
-    def compute(subject: OperatorRun) -> Results:
-        call = subject.call
-        axes = call.options["axis"] if axis is None else axis
-        batches = call.options["batch_dims"] if batch is None else batch
-        return [indexing.gather(call.codes(0), factor * call.array(1), axes, batches)]
-
-    return compute
+@maker
+def _gathered(
+    subject: OperatorRun, axis: int | None = None, batch: int | None = None, factor: int = 1
+) -> Results:
+    call = subject.call
+    axes = call.options["axis"] if axis is None else axis
+    batches = call.options["batch_dims"] if batch is None else batch
+    return [indexing.gather(call.codes(0), factor * call.array(1), axes, batches)]
 
 
 @mistake
@@ -132,36 +125,41 @@ def begin_ignored(subject: OperatorRun) -> Results:
     return run(subject.changed(arrays={1: begin, 2: sizes}))
 
 
+def _with_batches(subject: OperatorRun, move: Callable[[np.ndarray, bool], np.ndarray]) -> Results:
+    """Return what becomes of images whose batches move: of the results, or ``back`` of operands."""
+    if subject.operator.name == "SPACE_TO_BATCH_ND":
+        codes = subject.expected[0]
+        return [move(codes, False).reshape(codes.shape)]
+    x = subject.call.codes(0)
+    moved = np.asarray(move(x, True).reshape(x.shape), order="C")
+    return run(subject.changed(arrays={0: moved}))
+
+
 def _reversed_batches(subject: OperatorRun) -> Results:
     """Return the blocks' pixels column by column, where they go row by row."""
-    call = subject.call
-    block = call.vector(1)
+    block = subject.call.vector(1)
     if len(block) != 2 or min(block) < 2:
         raise SameError
     count = block[0] * block[1]
     order = np.arange(count).reshape(block).T.reshape(-1)
-    if subject.operator.name == "SPACE_TO_BATCH_ND":
-        codes = subject.expected[0]
-        batches = codes.reshape(count, -1, *codes.shape[1:])[order]
-        return [batches.reshape(codes.shape)]
-    x = call.codes(0)
-    batches = x.reshape(count, -1, *x.shape[1:])[np.argsort(order)]
-    return run(subject.changed(arrays={0: np.asarray(batches.reshape(x.shape), order="C")}))
+
+    def move(codes: np.ndarray, back: bool) -> np.ndarray:
+        places = np.argsort(order) if back else order
+        return codes.reshape(count, -1, *codes.shape[1:])[places]
+
+    return _with_batches(subject, move)
 
 
 @mistake
 def batch_outermost(subject: OperatorRun) -> Results:
     """The blocks of each batch stand together; the kernels put all batches of a pixel together."""
-    # Batches in the order n, then the block's pixels, where the pixels come first.
-    call = subject.call
-    count = int(np.prod(call.vector(1)))
-    if subject.operator.name == "SPACE_TO_BATCH_ND":
-        codes = subject.expected[0]
-        batches = codes.reshape(count, -1, *codes.shape[1:]).swapaxes(0, 1)
-        return [batches.reshape(codes.shape)]
-    x = call.codes(0)
-    batches = x.reshape(-1, count, *x.shape[1:]).swapaxes(0, 1)
-    return run(subject.changed(arrays={0: np.asarray(batches.reshape(x.shape), order="C")}))
+    count = int(np.prod(subject.call.vector(1)))
+
+    def move(codes: np.ndarray, back: bool) -> np.ndarray:
+        sizes = (-1, count) if back else (count, -1)
+        return codes.reshape(*sizes, *codes.shape[1:]).swapaxes(0, 1)
+
+    return _with_batches(subject, move)
 
 
 @mistake
@@ -170,22 +168,19 @@ def padding_0(subject: OperatorRun) -> Results:
     return run(subject.of_other_kernels())
 
 
-def _resized(taps: Callable[..., Any], rounding: str) -> Compute:
+@maker
+def _resized(subject: OperatorRun, taps: Callable[..., Any], rounding: str) -> Results:
     """Return an interpolation in real numbers; ``taps`` gives each output's place in the input."""
-
-    def compute(subject: OperatorRun) -> Results:
-        call = subject.call
-        x = call.codes(0).astype(np.float64)
-        rows, columns = call.vector(1)
-        options = (call.options["align_corners"], call.options["half_pixel_centers"])
-        for axis, count in ((1, rows), (2, columns)):
-            lower, upper, part = taps(x.shape[axis], count, *options)
-            weight = part.reshape([-1 if d == axis else 1 for d in range(4)])
-            below, above = np.take(x, lower, axis), np.take(x, upper, axis)
-            x = below * (1 - weight) + above * weight
-        return [clamp(round_float(x, rounding).astype(np.int64))]
-
-    return compute
+    call = subject.call
+    x = call.codes(0).astype(np.float64)
+    rows, columns = call.vector(1)
+    options = (call.options["align_corners"], call.options["half_pixel_centers"])
+    for axis, count in ((1, rows), (2, columns)):
+        lower, upper, part = taps(x.shape[axis], count, *options)
+        weight = part.reshape([-1 if d == axis else 1 for d in range(4)])
+        below, above = np.take(x, lower, axis), np.take(x, upper, axis)
+        x = below * (1 - weight) + above * weight
+    return [clamp(round_float(x, rounding).astype(np.int64))]
 
 
 def _kernel_taps(size: int, count: int, corners: bool, half: bool):

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from eightfold.conformance.judge.models.subject import (
-    Compute,
     OperatorRun,
     Results,
     Table,
     bounded,
+    maker,
     mistake,
     named,
     rescaled,
@@ -39,28 +39,26 @@ def _sums(subject: OperatorRun, change: Change = _unchanged) -> tuple[Integers, 
     return total, count
 
 
-def _mean(rounding: str = "half_away", change: Change = _unchanged) -> Compute:
-    def compute(subject: OperatorRun) -> Results:
-        total, count = _sums(subject, change)
-        mean = round_float(total / np.maximum(count, 1), rounding)
-        return [bounded(subject.call, mean.astype(np.int64))]
-
-    return compute
+@maker
+def _mean(
+    subject: OperatorRun, rounding: str = "half_away", change: Change = _unchanged
+) -> Results:
+    total, count = _sums(subject, change)
+    mean = round_float(total / np.maximum(count, 1), rounding)
+    return [bounded(subject.call, mean.astype(np.int64))]
 
 
 def _zero_point(subject: OperatorRun) -> int:
     return subject.scales[0][1]
 
 
-def _counting_padding(fill: Callable[[OperatorRun], int]) -> Compute:
-    def compute(subject: OperatorRun) -> Results:
-        x = subject.call.codes(0).astype(np.int64)
-        taps = _taps(subject)
-        total = taps.read(x, fill(subject)).sum(axis=(3, 4))
-        mean = total / (taps.kernel[0] * taps.kernel[1])
-        return [bounded(subject.call, round_float(mean, "half_away").astype(np.int64))]
-
-    return compute
+@maker
+def _counting_padding(subject: OperatorRun, fill: Callable[[OperatorRun], int]) -> Results:
+    x = subject.call.codes(0).astype(np.int64)
+    taps = _taps(subject)
+    total = taps.read(x, fill(subject)).sum(axis=(3, 4))
+    mean = total / (taps.kernel[0] * taps.kernel[1])
+    return [bounded(subject.call, round_float(mean, "half_away").astype(np.int64))]
 
 
 @mistake
@@ -82,12 +80,10 @@ def mean_by_reciprocal(subject: OperatorRun) -> Results:
     return [bounded(subject.call, (total * factor + 32768) >> 16)]
 
 
-def _largest(fill: int = -128, change: Change = _unchanged) -> Compute:
-    def compute(subject: OperatorRun) -> Results:
-        x = subject.call.codes(0).astype(np.int64)
-        return [bounded(subject.call, change(_taps(subject)).read(x, fill).max(axis=(3, 4)))]
-
-    return compute
+@maker
+def _largest(subject: OperatorRun, fill: int = -128, change: Change = _unchanged) -> Results:
+    x = subject.call.codes(0).astype(np.int64)
+    return [bounded(subject.call, change(_taps(subject)).read(x, fill).max(axis=(3, 4)))]
 
 
 _CHANGES = {

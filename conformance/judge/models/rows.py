@@ -14,6 +14,7 @@ from eightfold.conformance.judge.models.subject import (
     Results,
     SameError,
     Table,
+    maker,
     mistake,
     named,
     run,
@@ -50,15 +51,13 @@ def _log_softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 _OF_ROWS = {"SOFTMAX": _softmax, "LOG_SOFTMAX": _log_softmax}
 
 
-def _real(rounding: str, axis: int | None = -1) -> Compute:
-    def compute(subject: OperatorRun) -> Results:
-        x = _logits(subject)
-        function = _OF_ROWS[subject.operator.name]
-        if axis is None:
-            return to_codes(subject.call, function(x.reshape(-1)).reshape(x.shape), rounding)
-        return to_codes(subject.call, function(x, axis), rounding)
-
-    return compute
+@maker
+def _real(subject: OperatorRun, rounding: str, axis: int | None = -1) -> Results:
+    x = _logits(subject)
+    function = _OF_ROWS[subject.operator.name]
+    if axis is None:
+        return to_codes(subject.call, function(x.reshape(-1)).reshape(x.shape), rounding)
+    return to_codes(subject.call, function(x, axis), rounding)
 
 
 @mistake
@@ -78,13 +77,11 @@ def _softmax_unshifted(subject: OperatorRun) -> Results:
     return [(codes.astype(np.int64) + 128).clip(0, 127).astype(np.int8)]
 
 
-def _l2(rounding: str, axis: int | None = -1) -> Compute:
-    def compute(subject: OperatorRun) -> Results:
-        x = subject.call.codes(0).astype(np.float64) - subject.scales[0][1]
-        norm = np.sqrt((x * x).sum(axis=axis, keepdims=True))
-        return to_codes(subject.call, x / np.maximum(norm, 1e-30), rounding)
-
-    return compute
+@maker
+def _l2(subject: OperatorRun, rounding: str, axis: int | None = -1) -> Results:
+    x = subject.call.codes(0).astype(np.float64) - subject.scales[0][1]
+    norm = np.sqrt((x * x).sum(axis=axis, keepdims=True))
+    return to_codes(subject.call, x / np.maximum(norm, 1e-30), rounding)
 
 
 _ROUNDINGS = (

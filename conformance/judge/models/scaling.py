@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from eightfold.conformance.judge.arithmetic import Arithmetic, finished, operand, scaled
 from eightfold.conformance.judge.forms import FORMS
 from eightfold.conformance.judge.models.subject import (
-    Compute,
     OperatorMistake,
     OperatorRun,
     Results,
     SameError,
+    maker,
 )
 from eightfold.conformance.judge.subject import Mistake, made
 from eightfold.conformance.judge.variants import mistakes_of
@@ -281,12 +281,10 @@ def _arithmetic(mistakes: Sequence[Mistake], reference: Arithmetic) -> Arithmeti
     return made(reference if at_ends else Arithmetic(), mistakes)
 
 
-def _inside(mistake: Mistake) -> Compute:
-    def compute(subject: OperatorRun) -> Results:
-        scaling = SCALINGS[subject.operator.name](subject.call)
-        return [scaling.results(_arithmetic([mistake], scaling.arithmetic))]
-
-    return compute
+@maker
+def _inside(subject: OperatorRun, mistake: Mistake) -> Results:
+    scaling = SCALINGS[subject.operator.name](subject.call)
+    return [scaling.results(_arithmetic([mistake], scaling.arithmetic))]
 
 
 def in_operators(mistakes: Sequence[Mistake]) -> dict[str, OperatorMistake]:

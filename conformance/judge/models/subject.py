@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
@@ -128,6 +128,18 @@ class OperatorMistake(NamedMistake):
             return list(subject.expected)
 
 
+P = ParamSpec("P")
+
+
+def maker(compute: Callable[Concatenate[OperatorRun, P], Results]) -> Callable[P, Compute]:
+    """Return what makes computations of a function that has further arguments, of these alone."""
+
+    def make(*args: P.args, **kwargs: P.kwargs) -> Compute:
+        return lambda subject: compute(subject, *args, **kwargs)
+
+    return make
+
+
 def mistake(compute: Compute) -> OperatorMistake:
     """Make a mistake of a function: its name, and its docstring as the sentence."""
     return OperatorMistake(compute.__name__, " ".join(str(compute.__doc__).split()), compute)
@@ -148,17 +160,16 @@ def with_zero_point(quantization: Quantization, zero_point: Any) -> Quantization
     return replace(quantization, zero_point=points)
 
 
-def zero_points(points: Callable[[OperatorRun], Mapping[int, Any]]) -> Compute:
-    """Return what computes with other zero points, by an input's position or `OUTPUT`."""
-
-    def compute(subject: OperatorRun) -> Results:
-        changed = {
-            position: with_zero_point(subject.quantization(position), point)
-            for position, point in points(subject).items()
-        }
-        return run(subject.changed(changed))
-
-    return compute
+@maker
+def zero_points(
+    subject: OperatorRun, points: Callable[[OperatorRun], Mapping[int, Any]]
+) -> Results:
+    """Return the results with other zero points, by an input's position or `OUTPUT`."""
+    changed = {
+        position: with_zero_point(subject.quantization(position), point)
+        for position, point in points(subject).items()
+    }
+    return run(subject.changed(changed))
 
 
 def zero_points_ignored(*positions: int) -> Compute:

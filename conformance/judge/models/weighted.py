@@ -10,11 +10,11 @@ from eightfold.conformance.judge.models.scaling import accumulators, weighted
 from eightfold.conformance.judge.models.subject import (
     INPUT_ZERO_POINT_IGNORED,
     ZERO_POINTS_SWAPPED,
-    Compute,
     OperatorRun,
     Results,
     SameError,
     Table,
+    maker,
     named,
     with_zero_point,
     zero_points,
@@ -121,13 +121,11 @@ Change = Callable[[WindowTaps], WindowTaps]
 """Returns where a window reads by mistake."""
 
 
-def _window(change: Change, outside: bool = False) -> Compute:
-    def compute(subject: OperatorRun) -> Results:
-        call = subject.call
-        fill = -call.quantization(0).per_tensor()[1] if outside else 0
-        return _codes(call, sums(call, change(_taps(call)), outside=fill))
-
-    return compute
+@maker
+def _window(subject: OperatorRun, change: Change, outside: bool = False) -> Results:
+    call = subject.call
+    fill = -call.quantization(0).per_tensor()[1] if outside else 0
+    return _codes(call, sums(call, change(_taps(call)), outside=fill))
 
 
 def _symmetric(taps: WindowTaps) -> WindowTaps:
@@ -138,15 +136,13 @@ def _symmetric(taps: WindowTaps) -> WindowTaps:
     return replace(taps, before=tuple(halves))
 
 
-def _weights(change: Callable[[np.ndarray], np.ndarray]):
-    def compute(subject: OperatorRun) -> Results:
-        call = subject.call
-        weights = change(call.codes(1))
-        if weights.shape != call.codes(1).shape:
-            raise SameError
-        return _codes(call, sums(call, _taps(call), weights=weights))
-
-    return compute
+@maker
+def _weights(subject: OperatorRun, change: Callable[[np.ndarray], np.ndarray]) -> Results:
+    call = subject.call
+    weights = change(call.codes(1))
+    if weights.shape != call.codes(1).shape:
+        raise SameError
+    return _codes(call, sums(call, _taps(call), weights=weights))
 
 
 def _read_as_oihw(weights: np.ndarray) -> np.ndarray:
@@ -165,15 +161,13 @@ def _tiled(subject: OperatorRun) -> Results:
     return _codes(subject.call, sums(subject.call, _taps(subject.call), tiled=True))
 
 
-def _scales(choose: Callable[[np.ndarray], float]):
-    def compute(subject: OperatorRun) -> Results:
-        quantization = subject.quantization(1)
-        if quantization.scale.size == 1:
-            raise SameError
-        alike = np.full_like(quantization.scale, choose(quantization.scale))
-        return _codes(subject.changed({1: replace(quantization, scale=alike)}))
-
-    return compute
+@maker
+def _scales(subject: OperatorRun, choose: Callable[[np.ndarray], float]) -> Results:
+    quantization = subject.quantization(1)
+    if quantization.scale.size == 1:
+        raise SameError
+    alike = np.full_like(quantization.scale, choose(quantization.scale))
+    return _codes(subject.changed({1: replace(quantization, scale=alike)}))
 
 
 def _shifted_scales(subject: OperatorRun) -> Results:
@@ -181,24 +175,21 @@ def _shifted_scales(subject: OperatorRun) -> Results:
     return _codes(subject.changed({1: replace(quantization, scale=np.roll(quantization.scale, 1))}))
 
 
-def _accumulator(limit: Callable[[Integers], Integers]):
-    def compute(subject: OperatorRun) -> Results:
-        return _codes(subject.call, limit(accumulators(subject.call)))
-
-    return compute
+@maker
+def _accumulator(subject: OperatorRun, limit: Callable[[Integers], Integers]) -> Results:
+    return _codes(subject.call, limit(accumulators(subject.call)))
 
 
-def _more(change: Callable[[np.ndarray], np.ndarray], factor: Callable[[int], int]):
-    """Return a mistake: the sum of other weights is added, times a factor of the zero point's."""
-
-    def compute(subject: OperatorRun) -> Results:
-        call = subject.call
-        plain = with_zero_point(subject.quantization(1), 0)
-        other = subject.changed({1: plain}, arrays={1: change(call.codes(1)).astype(np.int8)})
-        times = factor(call.quantization(0).per_tensor()[1])
-        return _codes(call, wrap32(accumulators(call) + times * accumulators(other)))
-
-    return compute
+@maker
+def _more(
+    subject: OperatorRun, change: Callable[[np.ndarray], np.ndarray], factor: Callable[[int], int]
+) -> Results:
+    """Return the results with the sum of other weights added, times a factor of a zero point."""
+    call = subject.call
+    plain = with_zero_point(subject.quantization(1), 0)
+    other = subject.changed({1: plain}, arrays={1: change(call.codes(1)).astype(np.int8)})
+    times = factor(call.quantization(0).per_tensor()[1])
+    return _codes(call, wrap32(accumulators(call) + times * accumulators(other)))
 
 
 def _transposed_filter(subject: OperatorRun) -> Results:
