@@ -249,7 +249,10 @@ class OperatorCall(Node):
         return array
 
     def codes(self, position: int) -> np.ndarray:
-        """Return the array of an input whose elements are computed with or copied."""
+        """Return the array of an input whose elements are computed with or copied.
+
+        The compiler has the elements' places there, to see what becomes of them.
+        """
         return self.array(position)
 
     def integer(self, position: int) -> int:
@@ -259,6 +262,10 @@ class OperatorCall(Node):
     def vector(self, position: int) -> list[int]:
         """Return an input's elements."""
         return self.array(position).tolist()
+
+    def is_float(self) -> bool:
+        """Return whether the operator works on float32, which has no scale."""
+        return self.input(0).dtype == np.float32
 
     def quantization(self, position: int) -> Quantization:
         """Return an input's quantization."""

@@ -41,14 +41,16 @@ from eightfold.golden.windows import Window
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.definition import (
     WORK,
-    Arguments,
     Definition,
+    Element,
     Function,
     Index,
     Operand,
     Shape,
     Shapes,
     Without,
+    named_arguments,
+    quantization,
 )
 from eightfold.operators.lines import (
     SHOWN,
@@ -67,7 +69,7 @@ from eightfold.operators.rules import (
     SpecEntry,
     TensorRule,
 )
-from eightfold.operators.stacks import IMAGES, MATRICES, WHOLE_ROWS, Stacks
+from eightfold.operators.stacks import IMAGES, MATRICES, WHOLE_ROWS
 
 _MOST = 2**15 - 1
 """The most that LiteRT's 16 bits hold of a stride, dilation or padding."""
@@ -211,10 +213,9 @@ class _Sum:
     bias: int = 2
     weight_zero_point: bool = False
 
-    def explain(
-        self, definition: Definition, call: OperatorCall, output: int, index: Index
-    ) -> list[str]:
+    def explain(self, element: Element) -> list[str]:
         """Return the lines of one element."""
+        call, index = element.call, element.index
         channel = index[-1]
         zero_point = call.quantization(self.x).per_tensor()[1]
         offset = self._weight_offset(call)
@@ -282,7 +283,7 @@ def _inside(start: int, size: int, kernel: int, step: int) -> range:
 def _positions(call: OperatorCall, index: Index) -> Iterator[tuple[int, int, int, int]]:
     """Return tap and place in the input, vertical and horizontal, of those inside the input."""
     window = call.filter_window()
-    shape = call.codes(0).shape
+    shape = call.array(0).shape
     starts = [
         index[1 + axis] * window.stride[axis] - window.pads(axis, shape[1 + axis])[0]
         for axis in (0, 1)
@@ -297,8 +298,8 @@ def _positions(call: OperatorCall, index: Index) -> Iterator[tuple[int, int, int
 
 
 def _conv_2d_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
-    x = call.codes(0).astype(np.int64)
-    weights = call.codes(1).astype(np.int64)
+    x = call.array(0).astype(np.int64)
+    weights = call.array(1).astype(np.int64)
     batch = index[0]
     channel = index[3]
     depth = weights.shape[3]
@@ -310,8 +311,8 @@ def _conv_2d_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
 
 
 def _depthwise_conv_2d_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
-    x = call.codes(0).astype(np.int64)
-    weights = call.codes(1).astype(np.int64)
+    x = call.array(0).astype(np.int64)
+    weights = call.array(1).astype(np.int64)
     batch, channel = index[0], index[3]
     read = channel // (weights.shape[3] // x.shape[3])
     for ky, y, kx, column in _positions(call, index):
@@ -321,9 +322,9 @@ def _depthwise_conv_2d_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
 
 
 def _fully_connected_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
-    weights = call.codes(1).astype(np.int64)
+    weights = call.array(1).astype(np.int64)
     outputs, size = weights.shape
-    rows = call.codes(0).reshape(-1, size).astype(np.int64)
+    rows = call.array(0).reshape(-1, size).astype(np.int64)
     shape = (*_leading(call, index), outputs)
     row = int(np.ravel_multi_index(index, shape)) // outputs
     for first in range(0, size, FEW):
@@ -334,7 +335,7 @@ def _fully_connected_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
 
 def _batch_matmul_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
     x, y = (
-        call.codes(position).astype(np.int64).swapaxes(-1, -2 if adjoint else -1)
+        call.array(position).astype(np.int64).swapaxes(-1, -2 if adjoint else -1)
         for position, adjoint in ((0, call.options["adj_x"]), (1, not call.options["adj_y"]))
     )
     row = x[own_index(x.shape[:-2], index[:-2])][index[-2]]
@@ -347,14 +348,14 @@ def _batch_matmul_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
 
 def _leading(call: OperatorCall, index: Index) -> Index:
     """Return the output's sizes without its channels."""
-    x = call.codes(0)
-    size = call.codes(1).shape[1]
+    x = call.array(0)
+    size = call.array(1).shape[1]
     return x.shape[:-1] if len(index) != 2 else (x.size // size,)
 
 
 def _transpose_conv_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
-    x = call.codes(2).astype(np.int64)
-    weights = call.codes(1).astype(np.int64)
+    x = call.array(2).astype(np.int64)
+    weights = call.array(1).astype(np.int64)
     window, size = call.filter_window(), call.vector(0)
     batch, channel = index[0], index[3]
     # Input y meets output y * stride + tap - pad.
@@ -389,81 +390,28 @@ def _weighted_operands(granularity: Granularity, axis: int, bias: Operand) -> tu
     return (Operand(), Operand(listed=weight_rule), replace(bias, listed=bias_rule))
 
 
+def _operands(*positions: int) -> Callable[[OperatorCall], Sequence[Any]]:
+    """Return what reads input, filter and bias, which may be absent."""
+    return lambda call: [call.optional(position) for position in positions]
+
+
 def _weighted(
-    golden: Function,
-    prepare: Callable[..., Function | None],
-    options: Callable[[OperatorCall], dict[str, Any]],
-    taps: "_Sum",
-    *,
-    stacks: Stacks,
-    **fields: Any,
+    golden: Function, prepare: Callable[..., Function | None], explained: "_Sum", **fields: Any
 ) -> Definition:
     """Return the record of input, weights and bias; prepared if the latter two are constants."""
-
-    def named(call: OperatorCall) -> dict[str, Any]:
-        return {
-            "input_quantization": call.quantization(0),
-            "weight_quantization": call.quantization(1),
-            "output_quantization": call.output_quantization(),
-            "activation": call.activation(),
-            **options(call),
-        }
-
-    def arguments(call: OperatorCall) -> Arguments:
-        return Arguments(
-            call.codes(0),
-            call.codes(1),
-            call.optional(2),
-            bias_quantization=call.quantization_if_any(2),
-            **named(call),
-        )
 
     def prepared(definition: Definition, call: OperatorCall) -> Function | None:
         if call.is_constant(0) or call.is_computed(1) or call.is_computed(2):
             return None
-        return prepare(call.codes(0).shape, call.codes(1), call.optional(2), **named(call))
+        named = named_arguments(prepare, 3, call, definition.named)
+        return prepare(call.array(0).shape, call.array(1), call.optional(2), **named)
 
     return Definition(
         **fields,
         golden=golden,
-        arguments=arguments,
-        explain=taps.explain,
-        stacks=stacks,
+        operands_of=_operands(0, 1, 2),
+        explain=explained.explain,
         prepare=prepared,
-    )
-
-
-def _window_option(call: OperatorCall) -> dict[str, Any]:
-    return {"window": call.filter_window()}
-
-
-def _fully_connected_options(call: OperatorCall) -> dict[str, Any]:
-    return {"keep_num_dims": call.options["keep_num_dims"], "reference": call.reference}
-
-
-def _batch_matmul_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(
-        call.codes(0),
-        call.codes(1),
-        x_quantization=call.quantization(0),
-        y_quantization=call.quantization(1),
-        output_quantization=call.output_quantization(),
-        **_adjoints(call),
-    )
-
-
-def _transpose_conv_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(
-        call.codes(2),
-        call.codes(1),
-        call.optional(3),
-        output_shape=call.vector(0),
-        input_quantization=call.quantization(2),
-        weight_quantization=call.quantization(1),
-        bias_quantization=call.quantization_if_any(3),
-        output_quantization=call.output_quantization(),
-        window=call.filter_window(),
-        activation=call.activation(),
     )
 
 
@@ -478,7 +426,6 @@ CONVOLUTION: dict[str, Definition] = {
         alike=True,
         work=_rows_work,
         golden=batch_matmul,
-        arguments=_batch_matmul_arguments,
         explain=_Sum(_batch_matmul_taps, weight_zero_point=True).explain,
         stacks=MATRICES,
         prepare=Without("golden prepares products with constant weights alone"),
@@ -487,7 +434,6 @@ CONVOLUTION: dict[str, Definition] = {
     "CONV_2D": _weighted(
         conv_2d,
         prepare_conv_2d,
-        _window_option,
         _Sum(_conv_2d_taps),
         shapes=_convolution_shapes(conv_2d_shape, needs_bias=True),
         operands=_weighted_operands(Granularity.PER_AXIS, 0, _BIAS),
@@ -499,7 +445,6 @@ CONVOLUTION: dict[str, Definition] = {
     "DEPTHWISE_CONV_2D": _weighted(
         depthwise_conv_2d,
         prepare_depthwise_conv_2d,
-        _window_option,
         _Sum(_depthwise_conv_2d_taps),
         shapes=_convolution_shapes(depthwise_conv_2d_shape, needs_bias=False),
         # Prepare asks for a vector here, and of the other operators' biases only the elements.
@@ -513,7 +458,6 @@ CONVOLUTION: dict[str, Definition] = {
     "FULLY_CONNECTED": _weighted(
         fully_connected,
         prepare_fully_connected,
-        _fully_connected_options,
         _Sum(_fully_connected_taps, weight_zero_point=True),
         shapes=_fully_connected_shapes,
         operands=_weighted_operands(Granularity.PER_TENSOR, 0, _BIAS),
@@ -527,7 +471,12 @@ CONVOLUTION: dict[str, Definition] = {
         shapes=_transpose_conv_shapes,
         operands=(Operand(("int32",), values=False, ranks=(1, 1)), _IMAGE, _IMAGE, _BIAS),
         golden=transpose_conv,
-        arguments=_transpose_conv_arguments,
+        operands_of=_operands(2, 1, 3),
+        named={
+            "output_shape": lambda call: call.vector(0),
+            "input_quantization": quantization(2),
+            "bias_quantization": lambda call: call.quantization_if_any(3),
+        },
         explain=_Sum(_transpose_conv_taps, x=2, bias=3).explain,
         stacks=Without("its first input is a shape, which one inference has"),
         prepare=Without("golden prepares the other convolutions alone, which most networks have"),

@@ -1,7 +1,9 @@
 """The record of one operator: what its tensors must be, and how golden computes it."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -36,12 +38,61 @@ class Without:
     """Why it has none, after "because"."""
 
 
-class Arguments:
-    """What a golden function is called with."""
+Read = Callable[[OperatorCall], Any]
 
-    def __init__(self, *positional: Any, **named: Any) -> None:
-        self.positional = positional
-        self.named = named
+
+def reader(*kinds: str) -> Callable[[OperatorCall], Sequence[Any]]:
+    """Return what reads the inputs in order, each by a method of the call."""
+    return lambda call: [getattr(call, kind)(i) for i, kind in enumerate(kinds)]
+
+
+def quantization(position: int) -> Read:
+    """Return what reads an input's quantization."""
+    return lambda call: call.quantization(position)
+
+
+def _option(name: str, call: OperatorCall) -> Any:
+    return call.options[name]
+
+
+NAMED: Mapping[str, Read] = {
+    "a_quantization": quantization(0),
+    "activation": OperatorCall.activation,
+    "alpha_quantization": quantization(1),
+    "b_quantization": quantization(1),
+    "bias_quantization": lambda call: call.quantization_if_any(2),
+    "count": lambda call: len(call.outputs),
+    "dtype": lambda call: call.output.dtype.type,
+    "input_quantization": lambda call: None if call.is_float() else call.quantization(0),
+    "output_quantization": lambda call: (
+        None if call.output.dtype == np.float32 else call.output_quantization()
+    ),
+    "quantizations": OperatorCall.every_quantization,
+    "reference": lambda call: call.reference,
+    "value_quantization": quantization(2),
+    "weight_quantization": quantization(1),
+    "window": OperatorCall.filter_window,
+    "x_quantization": quantization(0),
+    "y_quantization": quantization(1),
+}
+"""Who reads what golden's functions take by these names; other names are those of options."""
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(signature(function).parameters)
+
+
+def named_arguments(
+    function: Callable[..., Any], first: int, call: OperatorCall, own: Mapping[str, Read]
+) -> dict[str, Any]:
+    """Return what a function takes from its parameter ``first`` on, each read by its name.
+
+    ``own`` says who reads what is not as in `NAMED`.
+    """
+    readers = {**NAMED, **own}
+    names = _parameters(function)[first:]
+    return {name: readers.get(name, partial(_option, name))(call) for name in names}
 
 
 @dataclass(frozen=True)
@@ -139,13 +190,16 @@ class Definition:
     golden: Callable[..., Results]
     """The function of golden whose results the operator has."""
 
-    arguments: Callable[[OperatorCall], Arguments]
-    """Reads from a call what ``golden`` takes."""
+    operands_of: Callable[[OperatorCall], Sequence[Any]] | None = None
+    """Reads from a call what ``golden`` takes first; None: the inputs' arrays, see
+    `Definition.arrays`. The names of what it takes further say what that is, see `NAMED`."""
+
+    named: Mapping[str, Read] = field(default_factory=dict)
+    """Who reads what ``golden`` takes by a name, if not as `NAMED` says."""
 
     explain: "Explain"
     """Returns the lines of the arithmetic that gives one element of an output, each ``formula =
-    value``; the last value is the element. Takes the operator's own record, the call, the position
-    of the output and the element's index."""
+    value``; the last value is the element."""
 
     stacks: Stacks | Without
     """When the operator computes stacked inferences as one."""
@@ -167,6 +221,18 @@ class Definition:
         """The golden function with its module, such as ``eightfold.golden.binary.add``."""
         return f"{self.golden.__module__}.{self.golden.__qualname__}"
 
+    def arrays(self, call: OperatorCall) -> list[np.ndarray]:
+        """Return the arrays of all inputs: codes where an operand has values."""
+        return [
+            call.codes(position) if self.operand(position).values else call.array(position)
+            for position in range(len(call.inputs))
+        ]
+
+    def arguments(self, call: OperatorCall) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Return what ``golden`` takes by position, and by name."""
+        first = self.operands_of(call) if self.operands_of else self.arrays(call)
+        return first, named_arguments(self.golden, len(first), call, self.named)
+
     def run(self, call: OperatorCall) -> list[np.ndarray]:
         """Return the outputs.
 
@@ -175,8 +241,8 @@ class Definition:
         InputError, eightfold.golden.errors.SpecError
             If the tensors do not fit, or golden refuses the operator. The message does not name it.
         """
-        arguments = self.arguments(call)
-        results = self.golden(*arguments.positional, **arguments.named)
+        first, named = self.arguments(call)
+        results = self.golden(*first, **named)
         return [*results] if isinstance(results, list | tuple) else [results]
 
     def spec_row(self, name: str) -> SpecRow | None:
@@ -297,5 +363,21 @@ def _not_one_of(tensor: Tensor, dtypes: Sequence[str]) -> str:
     return f"{tensor} is {tensor.dtype}, not {' or '.join(dtypes)}"
 
 
-Explain = Callable[[Definition, OperatorCall, int, Index], list[str]]
+@dataclass(frozen=True)
+class Element:
+    """An element of an operator's output, which is explained."""
+
+    definition: Definition
+    call: OperatorCall
+    output: int
+    """Which of the outputs it is in."""
+
+    index: Index
+
+    def of(self, call: OperatorCall) -> np.ndarray:
+        """Return the output of another call."""
+        return self.definition.run(call)[self.output]
+
+
+Explain = Callable[[Element], list[str]]
 Prepare = Callable[[Definition, OperatorCall], Function | None]

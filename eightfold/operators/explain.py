@@ -9,7 +9,7 @@ from eightfold.common.errors import InputError
 from eightfold.golden.quantization import Reference
 from eightfold.model.graph import Graph, Operator
 from eightfold.operators.call import OperatorCall
-from eightfold.operators.definition import Index
+from eightfold.operators.definition import Element, Index
 from eightfold.operators.registry import OPERATORS
 from eightfold.operators.run import named_errors, require_supported
 
@@ -50,7 +50,7 @@ def explain_element(
     with named_errors(operator):
         call = OperatorCall(graph, operator, values, cast(Reference, reference))
         definition = OPERATORS[operator.name]
-        return [title, *definition.explain(definition, call, output, place)]
+        return [title, *definition.explain(Element(definition, call, output, place))]
 
 
 def _place(

@@ -1,8 +1,7 @@
 """Operators that join tensors or take one apart."""
 
 from collections.abc import Sequence
-
-import numpy as np
+from typing import Any
 
 from eightfold.golden import joining
 from eightfold.golden.errors import RejectedError
@@ -12,13 +11,13 @@ from eightfold.operators.definition import (
     COPIED,
     INDEX,
     INT32,
-    Arguments,
     Definition,
     Shape,
     Without,
     hollow,
+    reader,
 )
-from eightfold.operators.movement import UNPREPARED, explain_copy, reader
+from eightfold.operators.movement import UNPREPARED, explain_copy
 from eightfold.operators.rules import SpecEntry
 from eightfold.operators.stacks import JOINED_BEHIND
 
@@ -59,33 +58,8 @@ def _unpack_shapes(node: Node) -> Sequence[Shape]:
     return [part.shape for part in joining.unpack(x, node.options["axis"], len(node.outputs))]
 
 
-def _inputs(call: OperatorCall) -> list[np.ndarray]:
-    return [call.codes(position) for position in range(len(call.inputs))]
-
-
-def _concatenation_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(
-        _inputs(call),
-        call.options["axis"],
-        quantizations=call.every_quantization(),
-        activation=call.activation(),
-    )
-
-
-def _pack_arguments(call: OperatorCall) -> Arguments:
-    quantizations = call.every_quantization()
-    return Arguments(_inputs(call), call.options["axis"], quantizations=quantizations)
-
-
-def _split_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(call.codes(1), call.integer(0), len(call.outputs))
-
-
-def _unpack_arguments(call: OperatorCall) -> Arguments:
-    quantizations = call.every_quantization()
-    axis = call.options["axis"]
-    count = len(call.outputs)
-    return Arguments(call.codes(0), axis, count, quantizations=quantizations)
+def _all_arrays(call: OperatorCall) -> Sequence[Any]:
+    return [[call.codes(position) for position in range(len(call.inputs))]]
 
 
 JOINING: dict[str, Definition] = {
@@ -96,7 +70,7 @@ JOINING: dict[str, Definition] = {
         alike=True,
         activations=frozenset({"NONE"}),
         golden=joining.concatenation,
-        arguments=_concatenation_arguments,
+        operands_of=_all_arrays,
         empty=True,
         explain=explain_copy,
         stacks=JOINED_BEHIND,
@@ -109,7 +83,7 @@ JOINING: dict[str, Definition] = {
         variadic=True,
         alike=True,
         golden=joining.pack,
-        arguments=_pack_arguments,
+        operands_of=_all_arrays,
         empty=True,
         explain=explain_copy,
         stacks=Without("its result's axis 0 may be the new one"),
@@ -120,7 +94,7 @@ JOINING: dict[str, Definition] = {
         operands=(INT32, COPIED),
         results="num_splits",
         golden=joining.split,
-        arguments=_split_arguments,
+        operands_of=lambda call: [call.codes(1), call.integer(0)],
         empty=True,
         explain=explain_copy,
         stacks=Without("its first input is the axis, which all inferences share"),
@@ -132,7 +106,7 @@ JOINING: dict[str, Definition] = {
         results="num_splits",
         empty=True,
         golden=joining.split_v,
-        arguments=reader("codes", "vector", "integer"),
+        operands_of=reader("codes", "vector", "integer"),
         explain=explain_copy,
         stacks=Without("it may take axis 0 apart"),
         prepare=UNPREPARED,
@@ -142,7 +116,6 @@ JOINING: dict[str, Definition] = {
         operands=(COPIED,),
         results="num",
         golden=joining.unpack,
-        arguments=_unpack_arguments,
         explain=explain_copy,
         stacks=Without("it may take axis 0 away"),
         prepare=UNPREPARED,

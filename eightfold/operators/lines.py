@@ -13,8 +13,7 @@ from eightfold.golden.steps import (
     explain_offset_and_clamp,
     step_lines,
 )
-from eightfold.operators.call import OperatorCall
-from eightfold.operators.definition import Index
+from eightfold.operators.definition import Element, Index
 
 SHOWN = 16
 """Values or lines of one kind that are written out; of more the number is told."""
@@ -32,10 +31,10 @@ def values_text(values: Iterable[Any]) -> str:
     return f"[{', '.join(texts[:SHOWN])}{more}]"
 
 
-def operand(call: OperatorCall, position: int, index: Index) -> Any:
-    """Return an element of an input, which broadcasts to the output's rank."""
-    array = call.codes(position)
-    return array[own_index(array.shape, index)]
+def operand(element: Element, position: int) -> Any:
+    """Return the element of an input, which broadcasts to the output's rank."""
+    array = element.call.array(position)
+    return array[own_index(array.shape, element.index)]
 
 
 def own_index(shape: Sequence[int], index: Index) -> Index:
@@ -44,17 +43,21 @@ def own_index(shape: Sequence[int], index: Index) -> Index:
     return tuple(min(at, size - 1) for at, size in zip(last, shape, strict=True))
 
 
-def operand_line(call: OperatorCall, position: int, index: Index) -> str:
-    """Return the line of an input's element: where it is, and its value."""
-    place = list(own_index(call.codes(position).shape, index))
-    value = value_text(operand(call, position, index))
-    return f"input {position}, {call.input(position)}, element {place} = {value}"
+def operand_lines(element: Element) -> list[str]:
+    """Return a line for the element of each input: where it is, and its value."""
+    lines = []
+    for position, tensor in enumerate(element.call.inputs):
+        place = list(own_index(element.call.array(position).shape, element.index))
+        value = value_text(operand(element, position))
+        lines.append(f"input {position}, {tensor}, element {place} = {value}")
+    return lines
 
 
-def difference(code: Any, quantization: Quantization) -> tuple[str, int]:
-    """Return the step that subtracts a zero point."""
-    zero_point = quantization.per_tensor()[1]
-    return f"{int(code)} - zero point {zero_point}", int(code) - zero_point
+def difference(element: Element, position: int) -> Step:
+    """Return the step that subtracts the zero point from the element of an input."""
+    code = int(operand(element, position))
+    zero_point = element.call.quantization(position).per_tensor()[1]
+    return f"{code} - zero point {zero_point}", code - zero_point
 
 
 def scale_lines(

@@ -36,21 +36,22 @@ from eightfold.operators.definition import (
     INDEX,
     INT8,
     INT32,
-    Arguments,
     Definition,
+    Element,
     Explain,
     Function,
-    Index,
     Operand,
     Prepare,
     Shape,
     Shapes,
     Without,
     hollow,
+    reader,
 )
+from eightfold.operators.elementwise import same_shape
 from eightfold.operators.lines import value_text
 from eightfold.operators.rules import OTHER_INT8, SpecEntry, unquantized
-from eightfold.operators.stacks import AXES_BEHIND, FIRST_STAYS, IMAGES, PADDED, SHAPES, Stacks
+from eightfold.operators.stacks import AXES_BEHIND, FIRST_STAYS, IMAGES, PADDED, SHAPES
 
 
 def reshape_operand(node: Node) -> bool:
@@ -205,85 +206,31 @@ def _gather_shapes(node: Node) -> Sequence[Shape]:
     return [gathered_shape(*arguments, node.known(1))]
 
 
-def reader(*kinds: str) -> Callable[[OperatorCall], Arguments]:
-    """Return what reads the inputs in order, each by a method of the call."""
-    return lambda call: Arguments(*(getattr(call, kind)(i) for i, kind in enumerate(kinds)))
-
-
-def _reshape_arguments(call: OperatorCall) -> Arguments:
+def _reshape_operands(call: OperatorCall) -> Sequence[Any]:
     shape = call.vector(1) if reshape_operand(call) else reshape_option(call.operator)
-    return Arguments(call.codes(0), shape)
+    return [call.codes(0), shape]
 
 
-def _squeeze_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(call.codes(0), call.options["squeeze_dims"])
-
-
-def _expand_dims_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(
-        call.codes(0),
-        call.integer(1),
-        input_quantization=call.quantization_if_any(0),
-        output_quantization=call.every_quantization()[-1],
-    )
-
-
-def _pad_arguments(call: OperatorCall) -> Arguments:
+def _pad_operands(call: OperatorCall) -> Sequence[Any]:
     call.quantization(0)  # where it has none, LiteRT fills with 0 and not with the zero point
-    return Arguments(
-        call.codes(0),
-        call.array(1),
-        output_quantization=call.output_quantization(),
-    )
-
-
-def _mirror_pad_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(
-        call.codes(0),
-        call.array(1),
-        call.options["mode"],
-        quantizations=call.every_quantization()[::2],
-    )
-
-
-def _padv2_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(
-        call.codes(0),
-        call.array(1),
-        call.codes(2),
-        value_quantization=call.quantization(2),
-        output_quantization=call.output_quantization(),
-    )
-
-
-def _strided_slice_arguments(call: OperatorCall) -> Arguments:
-    entries = [call.vector(position) for position in (1, 2, 3)]
-    return Arguments(call.codes(0), *entries, masks=masks_of(call.operator))
-
-
-def _gather_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(call.codes(0), call.array(1), call.options["axis"], call.options["batch_dims"])
-
-
-def _shape_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(call.array(0), dtype=call.output.dtype.type)
+    return [call.codes(0), call.array(1)]
 
 
 BASE = 128
 """The base of the digits that number the elements: an int8 holds one."""
 
 
-def explain_copy(
-    definition: Definition, call: OperatorCall, output: int, index: Index
-) -> list[str]:
+def explain_copy(element: Element) -> list[str]:
     """Return where the element comes from, or that it is a fill.
 
     The operator itself tells: it copies the numbers of the elements, digit by digit, in place of
     the codes. A second time all digits are replaced by their complements: what has not changed
     with them is a fill.
     """
+    call, definition = element.call, element.definition
+    output, index = element.output, element.index
     positions = _copied(definition, call)
-    arrays = [call.codes(position) for position in positions]
+    arrays = [call.array(position) for position in positions]
     sizes = [array.size for array in arrays]
     numbers = np.arange(sum(sizes))
     number = 0
@@ -322,16 +269,15 @@ def _replaced(call: OperatorCall, first: int, planes: list[np.ndarray]) -> Opera
     return call.substituted(*map(call.array, range(first)), *planes)
 
 
-def _explain_scatter(
-    definition: Definition, call: OperatorCall, output: int, index: Index
-) -> list[str]:
+def _explain_scatter(element: Element) -> list[str]:
     """Return the updates of the element, and their sum."""
+    call, index = element.call, element.index
     indices, updates = call.array(0), call.array(1)
     count = indices.shape[-1]
     found = np.argwhere(np.all(indices == np.array(index[:count]), axis=-1)).tolist()
     places = [(*each, *index[count:]) for each in found]
     terms = [f"update {[*map(int, p)]} of {call.input(1)} = {int(updates[p])}" for p in places]
-    total = int(definition.run(call)[output][index])
+    total = int(element.of(call)[index])
     return [*terms, f"sum of {len(terms)} updates, which wraps around = {total}"]
 
 
@@ -342,9 +288,8 @@ def _prepare_reshape(definition: Definition, call: OperatorCall) -> Function | N
     return lambda x: x.reshape(result.shape)
 
 
-def _explain_shape(
-    definition: Definition, call: OperatorCall, output: int, index: Index
-) -> list[str]:
+def _explain_shape(element: Element) -> list[str]:
+    call, index = element.call, element.index
     sizes = list(call.array(0).shape)
     return [f"size {index[0]} of the shape {sizes} of {call.input(0)} = {sizes[index[0]]}"]
 
@@ -354,11 +299,9 @@ UNPREPARED = Without("a copy takes as long with its places known")
 
 def _copy(
     golden: Function,
-    arguments: Callable[[OperatorCall], Arguments],
     shapes: Shapes,
     operands: tuple[Operand, ...],
     *,
-    stacks: Stacks | Without,
     explain: Explain = explain_copy,
     prepare: Prepare | Without = UNPREPARED,
     **fields: Any,
@@ -368,9 +311,7 @@ def _copy(
         shapes=shapes,
         operands=operands,
         golden=golden,
-        arguments=arguments,
         explain=explain,
-        stacks=stacks,
         prepare=prepare,
         **{"empty": True, **fields},
     )
@@ -380,56 +321,32 @@ def _block(golden: Callable[[np.ndarray, int], np.ndarray], **spec: Any) -> Defi
     def shapes(node: Node) -> Sequence[Shape]:
         return [golden(hollow(node.shape(0)), node.options["block_size"]).shape]
 
-    def arguments(call: OperatorCall) -> Arguments:
-        return Arguments(call.codes(0), call.options["block_size"])
-
-    return _copy(golden, arguments, shapes, (INT8,), stacks=IMAGES, **spec)
+    return _copy(golden, shapes, (INT8,), stacks=IMAGES, **spec)
 
 
 def _batches(
     golden: Function,
     shape_of: Callable[[tuple[int, ...], Sequence[int], np.ndarray], tuple[int, ...]],
     number: int,
-    *,
-    variants: bool = False,
 ) -> Definition:
     def shapes(node: Node) -> Sequence[Shape]:
         shape = node.shape(0)
         return _known(partial(shape_of, shape), len(shape), node.known_vector(1), node.known(2))
 
-    def arguments(call: OperatorCall) -> Arguments:
-        return Arguments(
-            call.codes(0),
-            call.vector(1),
-            call.array(2),
-            input_quantization=call.quantization(0),
-            output_quantization=call.output_quantization(),
-            **({"reference": call.reference} if variants else {}),
-        )
-
     return _copy(
         golden,
-        arguments,
         shapes,
         (INT8, INT32, INT32),
+        operands_of=reader("codes", "vector", "array"),
         stacks=Without("it moves elements between the slices along axis 0"),
         spec=SpecEntry(number, same=True),
     )
 
 
-def _copied_whole(node: Node) -> Sequence[Shape]:
-    return [node.shape(0)]
-
-
-def _whole_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(call.codes(0))
-
-
 # The graph has the handle no more: `eightfold.model.variables`.
 _VARIABLE = _copy(
     movement.copy,
-    _whole_arguments,
-    _copied_whole,
+    same_shape,
     (COPIED,),
     stacks=Without("each inference begins with what the one before has left"),
 )
@@ -441,30 +358,33 @@ MOVEMENT: dict[str, Definition] = {
     "BATCH_TO_SPACE_ND": _batches(blocks.batch_to_space_nd, batch_to_space_shape, 18),
     "BROADCAST_TO": _copy(
         broadcast_to,
-        reader("codes", "vector"),
         _broadcast_to_shapes,
         (COPIED, INDEX),
+        operands_of=reader("codes", "vector"),
         stacks=Without("its sizes count the axis 0 of one inference"),
     ),
     "DEPTH_TO_SPACE": _block(blocks.depth_to_space),
     "DYNAMIC_UPDATE_SLICE": _copy(
         indexing.dynamic_update_slice,
-        reader("codes", "codes", "vector"),
         _update_shapes,
         (COPIED, COPIED, INDEX),
+        operands_of=reader("codes", "codes", "vector"),
         alike=True,
         stacks=_POSITIONS,
     ),
     "EXPAND_DIMS": _copy(
         expand_dims,
-        _expand_dims_arguments,
         _expand_dims_shapes,
         (COPIED, INDEX),
+        operands_of=reader("codes", "integer"),
+        named={
+            "input_quantization": lambda call: call.quantization_if_any(0),
+            "output_quantization": lambda call: call.every_quantization()[-1],
+        },
         stacks=SHAPES,
     ),
     "GATHER": _copy(
         indexing.gather,
-        _gather_arguments,
         _gather_shapes,
         (COPIED, Operand(("int16", "int32", "int64"), values=False)),
         stacks=_POSITIONS,
@@ -472,7 +392,6 @@ MOVEMENT: dict[str, Definition] = {
     ),
     "GATHER_ND": _copy(
         indexing.gather_nd,
-        reader("codes", "array"),
         _gather_nd_shapes,
         (COPIED, Operand(("int16", "int32", "int64"), values=False)),
         empty=False,  # LiteRT refuses to pick from nothing
@@ -480,22 +399,21 @@ MOVEMENT: dict[str, Definition] = {
     ),
     "MIRROR_PAD": _copy(
         movement.mirror_pad,
-        _mirror_pad_arguments,
         _mirror_pad_shapes,
         (INT8, INDEX),
+        named={"quantizations": lambda call: call.every_quantization()[::2]},
         stacks=PADDED,
     ),
     "PAD": _copy(
         movement.pad,
-        _pad_arguments,
         _pad_shapes,
         (INT8, INDEX),
+        operands_of=_pad_operands,
         stacks=PADDED,
         spec=SpecEntry(16, same=True),
     ),
     "PADV2": _copy(
         movement.padv2,
-        _padv2_arguments,
         _padv2_shapes,
         (INT8, INDEX, Operand(listed=OTHER_INT8)),
         alike=True,
@@ -505,35 +423,34 @@ MOVEMENT: dict[str, Definition] = {
     "READ_VARIABLE": _VARIABLE,
     "RESHAPE": _copy(
         reshape,
-        _reshape_arguments,
         _reshape_shapes,
         (
             COPIED,
             # What is no int32 vector does not count: see `reshape_operand`.
             Operand((), values=False, optional=True, listed=unquantized("int32", optional=True)),
         ),
+        operands_of=_reshape_operands,
         stacks=SHAPES,
         prepare=_prepare_reshape,
         spec=SpecEntry(11, same=True),
     ),
     "REVERSE_V2": _copy(
         reverse,
-        reader("codes", "vector"),
         _reverse_shapes,
         (COPIED, INT32),
+        operands_of=reader("codes", "vector"),
         stacks=AXES_BEHIND,
     ),
     "SCATTER_ND": _copy(
         indexing.scatter_nd,
-        reader("array", "codes", "vector"),
         _scatter_nd_shapes,
         (INT32, COPIED, INT32),
+        operands_of=reader("array", "codes", "vector"),
         explain=_explain_scatter,
         stacks=Without("its sizes count the axis 0 of one inference"),
     ),
     "SHAPE": _copy(
         movement.shape,
-        _shape_arguments,
         _shape_shapes,
         (Operand(()),),
         dtype_option="out_type",
@@ -543,44 +460,43 @@ MOVEMENT: dict[str, Definition] = {
     ),
     "SLICE": _copy(
         indexing.slice,
-        reader("codes", "vector", "vector"),
         _slice_shapes,
         (COPIED, INDEX, INDEX),
+        operands_of=reader("codes", "vector", "vector"),
         stacks=_POSITIONS,
         spec=SpecEntry(34, same=True),
     ),
-    "SPACE_TO_BATCH_ND": _batches(
-        blocks.space_to_batch_nd, space_to_batch_shape, 19, variants=True
-    ),
+    "SPACE_TO_BATCH_ND": _batches(blocks.space_to_batch_nd, space_to_batch_shape, 19),
     "SPACE_TO_DEPTH": _block(blocks.space_to_depth, spec=SpecEntry(14, same=True)),
     "SQUEEZE": _copy(
         squeeze,
-        _squeeze_arguments,
         _squeeze_shapes,
         (COPIED,),
+        named={"dims": lambda call: call.options["squeeze_dims"]},
         stacks=SHAPES,
         spec=SpecEntry(24, same=True),
     ),
     "STRIDED_SLICE": _copy(
         strided_slice,
-        _strided_slice_arguments,
         _strided_slice_shapes,
         (COPIED, INT32, INT32, INT32),
+        operands_of=reader("codes", "vector", "vector", "vector"),
+        named={"masks": lambda call: masks_of(call.operator)},
         stacks=_POSITIONS,
     ),
     "TILE": _copy(
         movement.tile,
-        reader("codes", "vector"),
         _tile_shapes,
         (COPIED, INDEX),
+        operands_of=reader("codes", "vector"),
         stacks=Without("it may repeat the inferences along axis 0"),
     ),
     "TRANSPOSE": _copy(
         transpose,
-        reader("codes", "vector"),
         _transpose_shapes,
         # Of a scalar the kernel reads beyond the permutation, and ends.
         (replace(COPIED, ranks=(1, 32)), INT32),
+        operands_of=reader("codes", "vector"),
         stacks=FIRST_STAYS,
         spec=SpecEntry(20, same=True),
     ),

@@ -1,7 +1,6 @@
 """Pools: the codes inside the input, their mean or largest, clamped."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,13 @@ from eightfold.golden.quantization import fused_bounds
 from eightfold.golden.steps import step_lines
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.convolution import check_padding
-from eightfold.operators.definition import Arguments, Definition, Function, Index, Shape
+from eightfold.operators.definition import (
+    Definition,
+    Element,
+    Function,
+    Shape,
+    named_arguments,
+)
 from eightfold.operators.lines import values_text
 from eightfold.operators.rules import SpecEntry
 from eightfold.operators.stacks import IMAGES
@@ -29,9 +34,10 @@ def _shapes(node: Node) -> Sequence[Shape]:
     return [shape]
 
 
-def _explain(definition: Definition, call: OperatorCall, output: int, index: Index) -> list[str]:
-    x, window = call.codes(0), call.pool_window()
-    batch, *places, channel = index
+def _explain(element: Element) -> list[str]:
+    call = element.call
+    x, window = call.array(0), call.pool_window()
+    batch, *places, channel = element.index
     reach = []
     for axis, place in enumerate(places):
         start = place * window.stride[axis] - window.pads(axis, x.shape[1 + axis])[0]
@@ -56,22 +62,15 @@ def _explain(definition: Definition, call: OperatorCall, output: int, index: Ind
 
 
 def _pool(golden: Function, prepare: Callable[..., Function | None], number: int) -> Definition:
-    def named(call: OperatorCall) -> dict[str, Any]:
-        return {
-            "window": call.pool_window(),
-            "output_quantization": call.output_quantization(),
-            "activation": call.activation(),
-        }
-
     def prepared(definition: Definition, call: OperatorCall) -> Function | None:
         if call.is_constant(0):
             return None
-        return prepare(call.codes(0).shape, **named(call))
+        return prepare(call.array(0).shape, **named_arguments(prepare, 1, call, definition.named))
 
     return Definition(
         shapes=_shapes,
         golden=golden,
-        arguments=lambda call: Arguments(call.codes(0), **named(call)),
+        named={"window": OperatorCall.pool_window},
         explain=_explain,
         stacks=IMAGES,
         prepare=prepared,

@@ -6,20 +6,22 @@ Their last results are what the variable tensors among their inputs hold from no
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 from eightfold.golden.convolution import check_bias
 from eightfold.golden.errors import RejectedError
+from eightfold.golden.quantization import Quantization
 from eightfold.golden.recurrent import GATES, Weights, lstm, svdf, svdf_shape
 from eightfold.model.variables import UPDATED
 from eightfold.operators.call import Node, OperatorCall, quantization_of
 from eightfold.operators.definition import (
     WORK,
-    Arguments,
     Definition,
-    Index,
+    Element,
     Operand,
     Shape,
     Without,
+    quantization,
 )
 from eightfold.operators.lines import value_text, values_text
 
@@ -47,21 +49,6 @@ def _svdf_shapes(node: Node) -> Sequence[Shape]:
     if (bias := node.tensor(3)) is not None:
         check_bias(bias.dtype, prod(bias.shape), shape[1])
     return [shape, state]
-
-
-def _svdf_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(
-        *(call.optional(position) for position in range(5)),
-        rank=call.options["rank"],
-        input_quantization=call.quantization(0),
-        feature_quantization=call.quantization(1),
-        time_quantization=call.quantization(2),
-        bias_quantization=call.quantization_if_any(3),
-        state_quantization=call.quantization(4),
-        output_quantization=call.output_quantization(),
-        activation=call.activation(),
-        reference=call.reference,
-    )
 
 
 def _svdf_macs(call: OperatorCall) -> int:
@@ -108,29 +95,22 @@ def _lstm_shapes(node: Node) -> Sequence[Shape]:
     return [(*x[:2], units), *states]
 
 
-def _lstm_arguments(call: OperatorCall) -> Arguments:
+def _lstm_operands(call: OperatorCall) -> Sequence[Any]:
     if call.reference == "tflm" and len(call.inputs) != 24:
         raise RejectedError(f"TFLite Micro's LSTM has 24 inputs, not {len(call.inputs)}")
+    gates = {
+        name: (
+            Weights(call.array(w), call.quantization(w), call.array(b)),
+            Weights(call.array(r), call.quantization(r)),
+        )
+        for name, (w, r, b) in _PARTS.items()
+    }
+    return [call.array(0), gates, call.array(_HIDDEN), call.array(_CELL)]
+
+
+def _result_quantization(call: OperatorCall) -> Quantization | None:
     between = call.intermediates[4:]
-    return Arguments(
-        call.array(0),
-        {
-            name: (
-                Weights(call.array(w), call.quantization(w), call.array(b)),
-                Weights(call.array(r), call.quantization(r)),
-            )
-            for name, (w, r, b) in _PARTS.items()
-        },
-        call.array(_HIDDEN),
-        call.array(_CELL),
-        input_quantization=call.quantization(0),
-        hidden_quantization=call.quantization(_HIDDEN),
-        cell_quantization=call.quantization(_CELL),
-        result_quantization=quantization_of(between[0]) if between else None,
-        cell_clip=call.options["cell_clip"],
-        time_major=call.options["time_major"],
-        reference=call.reference,
-    )
+    return quantization_of(between[0]) if between else None
 
 
 def _lstm_macs(call: OperatorCall) -> int:
@@ -144,8 +124,9 @@ def _lstm_work(node: Node) -> int:
     return WORK * (elements + 4 * prod(node.output.shape)) + 2**23
 
 
-def _explain(definition: Definition, call: OperatorCall, output: int, index: Index) -> list[str]:
+def _explain(element: Element) -> list[str]:
     """Return the state before, the state after, and golden's element."""
+    call, definition = element.call, element.definition
     results = definition.run(call)
     states = zip(definition.updates, results[1:], strict=True)
     return [
@@ -154,7 +135,8 @@ def _explain(definition: Definition, call: OperatorCall, output: int, index: Ind
             f"{values_text(after.ravel())}"
             for position, after in states
         ),
-        f"{definition.golden_name}, element {list(index)} = {value_text(results[output][index])}",
+        f"{definition.golden_name}, element {list(element.index)} = "
+        f"{value_text(results[element.output][element.index])}",
     ]
 
 
@@ -171,7 +153,13 @@ RECURRENT: dict[str, Definition] = {
         results=2,
         updates=UPDATED["SVDF"],
         golden=svdf,
-        arguments=_svdf_arguments,
+        operands_of=lambda call: [call.optional(position) for position in range(5)],
+        named={
+            "feature_quantization": quantization(1),
+            "time_quantization": quantization(2),
+            "bias_quantization": lambda call: call.quantization_if_any(3),
+            "state_quantization": quantization(4),
+        },
         explain=_explain,
         stacks=_EACH_OWN,
         prepare=_EACH_OWN,
@@ -194,7 +182,12 @@ RECURRENT: dict[str, Definition] = {
         activations=frozenset({"TANH"}),
         work=_lstm_work,
         golden=lstm,
-        arguments=_lstm_arguments,
+        operands_of=_lstm_operands,
+        named={
+            "hidden_quantization": quantization(_HIDDEN),
+            "cell_quantization": quantization(_CELL),
+            "result_quantization": _result_quantization,
+        },
         explain=_explain,
         stacks=_EACH_OWN,
         prepare=_EACH_OWN,

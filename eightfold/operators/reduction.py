@@ -1,6 +1,6 @@
 """Operators over rows and axes: softmax and its kin, sums, means, extremes and their indices."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,50 +17,44 @@ from eightfold.golden.reduction import (
 )
 from eightfold.golden.softmax import softmax
 from eightfold.golden.steps import step_lines
-from eightfold.operators.call import Node, OperatorCall
+from eightfold.operators.call import Node
 from eightfold.operators.definition import (
     BOOL,
     INDEX,
     INT8,
     INT32,
-    Arguments,
     Definition,
+    Element,
     Explain,
     Function,
-    Index,
     Operand,
     Shape,
     Without,
 )
-from eightfold.operators.elementwise import same_shape, unary_arguments
+from eightfold.operators.elementwise import same_shape
 from eightfold.operators.lines import end_lines, pair_lines, value_text, values_text
 from eightfold.operators.rules import FixedQuantization, SpecEntry
 from eightfold.operators.stacks import AXES_BEHIND, ROWS
 
 
-def _explain(definition: Definition, call: OperatorCall, output: int, index: Index) -> list[str]:
+def _explain(element: Element) -> list[str]:
     """Return the element's row, and golden's function of it alone."""
-    row = call.codes(0)[index[:-1]]
+    call, index = element.call, element.index
+    row = call.array(0)[index[:-1]]
     shape = (*(1 for _ in index[:-1]), len(row))
-    result = definition.run(call.substituted(row.reshape(shape)))[output].ravel()[index[-1]]
+    result = element.of(call.substituted(row.reshape(shape))).ravel()[index[-1]]
     return [
         f"row {list(index[:-1])} of {call.input(0)} = {values_text(row)}",
-        f"{definition.golden_name} of the row, element {index[-1]} = {value_text(result)}",
+        f"{element.definition.golden_name} of the row, element {index[-1]} = {value_text(result)}",
     ]
 
 
-def _rows(
-    golden: Function,
-    arguments: Callable[[OperatorCall], Arguments],
-    *dtypes: str,
-    **fields: Any,
-) -> Definition:
+def _rows(golden: Function, *dtypes: str, **fields: Any) -> Definition:
     """Return the record of an operator on rows of int8 and of other types."""
     return Definition(
         shapes=same_shape,
         operands=(Operand(("int8", *dtypes), ranks=(1, 32)),),
         golden=golden,
-        arguments=arguments,
         explain=_explain,
         stacks=ROWS,
         prepare=Without("an element depends on its whole row, so that no table has the results"),
@@ -86,9 +80,10 @@ def _shapes_without_axis(node: Node) -> Sequence[Shape]:
     return [reduced_shape(shape, one_axis(axis, len(shape)))]
 
 
-def _reduced_elements(call: OperatorCall, index: Index) -> tuple[np.ndarray, list[str]]:
+def _reduced_elements(element: Element) -> tuple[np.ndarray, list[str]]:
     """Return the elements over whose axes one is made, their rank kept, and their line."""
-    x = call.codes(0)
+    call, index = element.call, element.index
+    x = call.array(0)
     axes = reduced_axes(call.array(1), x.ndim)
     kept = iter(index)
     if len(index) == x.ndim:
@@ -103,20 +98,17 @@ def _reduced_elements(call: OperatorCall, index: Index) -> tuple[np.ndarray, lis
     return codes, [f"elements [{where}] of {call.input(0)} = {values_text(codes.ravel())}"]
 
 
-def _explain_golden(
-    definition: Definition, call: OperatorCall, output: int, index: Index
-) -> list[str]:
+def _explain_golden(element: Element) -> list[str]:
     """Return the elements, and golden's function of these alone."""
-    codes, lines = _reduced_elements(call, index)
-    (result,) = definition.run(call.substituted(codes))[output].ravel().tolist()
-    return [*lines, f"{definition.golden_name} of them = {result}"]
+    codes, lines = _reduced_elements(element)
+    (result,) = element.of(element.call.substituted(codes)).ravel().tolist()
+    return [*lines, f"{element.definition.golden_name} of them = {result}"]
 
 
-def _explain_sum(
-    definition: Definition, call: OperatorCall, output: int, index: Index
-) -> list[str]:
+def _explain_sum(element: Element) -> list[str]:
     """Return the steps of MEAN and SUM."""
-    codes, lines = _reduced_elements(call, index)
+    call = element.call
+    codes, lines = _reduced_elements(element)
     inputs, result = call.quantization(0), call.output_quantization()
     zero_point = inputs.per_tensor()[1]
     sum_of_codes = int(codes.sum(dtype=np.int64))
@@ -138,37 +130,16 @@ def _explain_sum(
     return [*lines, *more, *end_lines(scaled, result)]
 
 
-def _reduction_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(
-        call.codes(0),
-        call.array(1),
-        input_quantization=call.quantization(0),
-        output_quantization=call.output_quantization(),
-        keep_dims=call.options["keep_dims"],
-    )
-
-
-def _truth_arguments(call: OperatorCall) -> Arguments:
-    return Arguments(call.codes(0), call.array(1), keep_dims=call.options["keep_dims"])
-
-
-def _reduction(golden: Function, explain: Explain, **fields: Any) -> Definition:
-    every: dict[str, Any] = {
-        "operands": (INT8, INT32),  # the kernels count the axes, and never look at their rank
-        "arguments": _reduction_arguments,
-    }
+def _reduction(golden: Function, explain: Explain, values: Operand, **spec: Any) -> Definition:
     return Definition(
         shapes=_reduced_shapes,
+        operands=(values, INT32),  # the kernels count the axes, and never look at their rank
         golden=golden,
         explain=explain,
         stacks=AXES_BEHIND,
         prepare=_UNPREPARED,
-        **every | fields,
+        **spec,
     )
-
-
-_TRUTHS: dict[str, Any] = {"operands": (BOOL, INT32), "arguments": _truth_arguments}
-"""What differs for a reduction of truth values."""
 
 
 def _index_of_extreme(golden: Function, **spec: Any) -> Definition:
@@ -177,9 +148,6 @@ def _index_of_extreme(golden: Function, **spec: Any) -> Definition:
         operands=(Operand(ranks=(1, 32)), INDEX),
         dtype_option="output_type",
         golden=golden,
-        arguments=lambda call: Arguments(
-            call.codes(0), call.array(1), dtype=call.output.dtype.type
-        ),
         explain=_explain_golden,
         stacks=AXES_BEHIND,
         prepare=_UNPREPARED,
@@ -190,29 +158,26 @@ def _index_of_extreme(golden: Function, **spec: Any) -> Definition:
 REDUCTION: dict[str, Definition] = {
     "L2_NORMALIZATION": _rows(
         l2_normalization,
-        unary_arguments(fused=True),
         activations=frozenset({"NONE"}),
         spec=SpecEntry(7, output=FixedQuantization(1.0, 128.0, 0)),
     ),
     "LOG_SOFTMAX": _rows(
         log_softmax,
-        unary_arguments(),
         "float32",
         spec=SpecEntry(25, output=FixedQuantization(16.0, 256.0, 127)),
     ),
     "SOFTMAX": _rows(
         softmax,
-        unary_arguments("beta"),
         "float32",
         spec=SpecEntry(13, output=FixedQuantization(1.0, 256.0, -128)),
     ),
     "ARG_MAX": _index_of_extreme(reduction.arg_max, spec=SpecEntry(27)),
     "ARG_MIN": _index_of_extreme(reduction.arg_min),
-    "MEAN": _reduction(reduction.mean, _explain_sum, spec=SpecEntry(21)),
-    "REDUCE_ALL": _reduction(reduction.reduce_all, _explain_golden, **_TRUTHS),
-    "REDUCE_ANY": _reduction(reduction.reduce_any, _explain_golden, **_TRUTHS),
-    "REDUCE_MAX": _reduction(reduction.reduce_max, _explain_golden),
-    "REDUCE_MIN": _reduction(reduction.reduce_min, _explain_golden),
-    "SUM": _reduction(reduction.sum, _explain_sum, spec=SpecEntry(23)),
+    "MEAN": _reduction(reduction.mean, _explain_sum, INT8, spec=SpecEntry(21)),
+    "REDUCE_ALL": _reduction(reduction.reduce_all, _explain_golden, BOOL),
+    "REDUCE_ANY": _reduction(reduction.reduce_any, _explain_golden, BOOL),
+    "REDUCE_MAX": _reduction(reduction.reduce_max, _explain_golden, INT8),
+    "REDUCE_MIN": _reduction(reduction.reduce_min, _explain_golden, INT8),
+    "SUM": _reduction(reduction.sum, _explain_sum, INT8, spec=SpecEntry(23)),
 }
 """Operators over axes."""

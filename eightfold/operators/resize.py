@@ -13,13 +13,13 @@ from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.definition import (
     INT8,
     INT32,
-    Arguments,
     Definition,
+    Element,
     Explain,
     Function,
-    Index,
     Shape,
     Shapes,
+    reader,
 )
 from eightfold.operators.movement import UNPREPARED, explain_copy
 from eightfold.operators.rules import SpecEntry
@@ -48,14 +48,9 @@ def _corners(call: OperatorCall) -> dict[str, bool]:
     return {name: call.options[name] for name in ("align_corners", "half_pixel_centers")}
 
 
-def _arguments(call: OperatorCall) -> Arguments:
-    return Arguments(call.codes(0), call.vector(1), **_corners(call))
-
-
-def _explain_bilinear(
-    definition: Definition, call: OperatorCall, output: int, index: Index
-) -> list[str]:
-    x = call.codes(0).astype(np.int64)
+def _explain_bilinear(element: Element) -> list[str]:
+    call, index = element.call, element.index
+    x = call.array(0).astype(np.int64)
     one = 1 << COORDINATE_BITS
     axes = []
     lines = []
@@ -86,7 +81,7 @@ def _resize(golden: Function, shapes: Shapes, explain: Explain, **spec: Any) -> 
         shapes=shapes,
         operands=(INT8, INT32),
         golden=golden,
-        arguments=_arguments,
+        operands_of=reader("codes", "vector"),
         explain=explain,
         stacks=IMAGES,
         prepare=UNPREPARED,
