@@ -14,10 +14,8 @@ def batch_matmul_shape(
 ) -> tuple[int, ...]:
     """Return the shape of the result of `batch_matmul`: (..., m, n).
 
-    Raises
-    ------
-    RejectedError
-        If a rank is below 2, the common lengths differ, or the axes before do not broadcast.
+    Raises `RejectedError` if a rank is below 2, the common lengths differ, or the axes before do
+    not broadcast.
     """
     if min(len(x), len(y)) < 2:
         raise RejectedError(f"a matrix needs rank 2 or more; the shapes are {x} and {y}")
@@ -47,6 +45,9 @@ def batch_matmul(
     The multiplier is ``s_x * s_y``, rounded to float32, divided by ``s_out`` in float64. Source:
     ``BatchMatMul`` in ``tensorflow/lite/kernels/internal/reference/batch_matmul.h``, which TFLite
     Micro calls too.
+    The result is int8, shape (..., m, n). Raises `RejectedError` as `batch_matmul_shape`; or if an
+    operand has more scales than one. Raises `UndefinedError` if the multiplier's left shift is 32
+    or more.
 
     Parameters
     ----------
@@ -54,26 +55,12 @@ def batch_matmul(
         Shape (..., m, k); (..., k, m) with ``adj_x``.
     y
         Shape (..., k, n); (..., n, k) with ``adj_y``. The axes before the last two broadcast.
-
-    Returns
-    -------
-    int8, shape (..., m, n).
-
-    Raises
-    ------
-    RejectedError
-        As `batch_matmul_shape`; or if an operand has more scales than one.
-    UndefinedError
-        If the multiplier's left shift is 32 or more.
     """
     batch_matmul_shape(x.shape, y.shape, adj_x, adj_y)
     # Every sum is an integer below 2^53, which float64 holds.
     a, b = (
         codes.swapaxes(-1, -1 - adjoint).astype(np.float64) - quantization.per_tensor()[1]
-        for codes, quantization, adjoint in (
-            (x, x_quantization, adj_x),
-            (y, y_quantization, adj_y),
-        )
+        for codes, quantization, adjoint in ((x, x_quantization, adj_x), (y, y_quantization, adj_y))
     )
     acc = wrap32((a @ b).astype(np.int64))
     pair = integer_multipliers(x_quantization, y_quantization, output_quantization)

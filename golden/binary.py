@@ -36,12 +36,8 @@ def broadcast(a: NDArray, b: NDArray) -> tuple[NDArray, NDArray]:
 def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     """Return the common shape of two operands, right aligned as in numpy.
 
-    Raises
-    ------
-    RejectedError
-        If the shapes do not fit.
-    AbortedError
-        If different shapes have a rank above 8.
+    Raises `RejectedError` if the shapes do not fit. Raises `AbortedError` if different shapes have
+    a rank above 8.
     """
     if a == b:
         return a
@@ -65,10 +61,7 @@ def add(
 ) -> NDArray[np.int8]:
     """Return ADD: both operands to a common scale with 20 more bits, the sum to the output's.
 
-    Raises
-    ------
-    AbortedError
-        If ``2 * max(s_a, s_b) / (2^20 * s_out)`` is not below 1.
+    Raises `AbortedError` if ``2 * max(s_a, s_b) / (2^20 * s_out)`` is not below 1.
     """
     reals = common_scales(a_quantization, b_quantization, output_quantization)
     x, y = broadcast(a, b)
@@ -89,12 +82,8 @@ def sub(
 ) -> NDArray[np.int8]:
     """Return SUB: `add` with the second operand subtracted.
 
-    Raises
-    ------
-    RejectedError
-        If a zero point is not an int8.
-    AbortedError, UndefinedError
-        If ``2 * max(s_a, s_b) / (2^20 * s_out)`` is 1, or above 1.
+    Raises `RejectedError` if a zero point is not an int8. Raises `AbortedError` or `UndefinedError`
+    if ``2 * max(s_a, s_b) / (2^20 * s_out)`` is 1, or above 1.
     """
     for quantization in (a_quantization, b_quantization, output_quantization):
         if not -128 <= quantization.per_tensor()[1] <= 127:
@@ -222,11 +211,7 @@ def div(
     reciprocal of y; its multiplier ``s_a / (s_b * s_out)``, each step in float32. The last shift
     ``h + o - shift`` is often above 31, where C++ leaves it undefined: then it is what processors
     of 64 bits do, see `_shifted`. Equals LiteRT and TFLite Micro there.
-
-    Raises
-    ------
-    RejectedError
-        If a divisor is 0: its code is the zero point.
+    Raises `RejectedError` if a divisor is 0: its code is the zero point.
     """
     x, y = (
         codes.astype(np.int64) - quantization.per_tensor()[1]

@@ -14,11 +14,7 @@ def space_to_depth(x: NDArray, block_size: int) -> NDArray:
     """Return SPACE_TO_DEPTH: ``out[n, y, x, (dy*B + dx)*C + c] = in[n, y*B + dy, x*B + dx, c]``.
 
     Equals LiteRT and TFLite Micro; scales and zero points have no effect.
-
-    Raises
-    ------
-    RejectedError
-        If the rank is not 4, or the block does not divide height and width.
+    Raises `RejectedError` if the rank is not 4, or the block does not divide height and width.
     """
     n, h, w, c = _four(x, block_size)
     if h % block_size or w % block_size:
@@ -31,10 +27,8 @@ def space_to_depth(x: NDArray, block_size: int) -> NDArray:
 def depth_to_space(x: NDArray, block_size: int) -> NDArray:
     """Return DEPTH_TO_SPACE, the inverse of `space_to_depth`.
 
-    Raises
-    ------
-    RejectedError
-        If the rank is not 4, or the channels are no multiple of the block's pixels.
+    Raises `RejectedError` if the rank is not 4, or the channels are no multiple of the block's
+    pixels.
     """
     n, h, w, c = _four(x, block_size)
     if c % block_size**2:
@@ -65,6 +59,8 @@ def space_to_batch_nd(
     ``out[(dy*Bw + dx)*N + n, y, x, c] = in[n, y*Bh + dy, x*Bw + dx, c]``. A negative padding crops.
     TFLite Micro never sets the code that it pads with: it is what its arena held before, and so 0
     in an arena that was all zeros.
+    Raises `RejectedError` if the rank is not 3 or 4, scale or zero point of input and output
+    differ, numbers do not fit, or a block does not divide the padded size.
 
     Parameters
     ----------
@@ -74,12 +70,6 @@ def space_to_batch_nd(
         One size per spatial dimension.
     paddings
         Shape (spatial dimensions, 2): before, after.
-
-    Raises
-    ------
-    RejectedError
-        If the rank is not 3 or 4, scale or zero point of input and output differ, numbers do not
-        fit, or a block does not divide the padded size.
     """
     _check_same(input_quantization, output_quantization)
     space_to_batch_shape(x.shape, block, paddings)
@@ -122,12 +112,9 @@ def batch_to_space_nd(
     """Return BATCH_TO_SPACE_ND: the inverse of `space_to_batch_nd`, cropped afterwards.
 
     Equals LiteRT and TFLite Micro. Parameters as `space_to_batch_nd`.
-
-    Raises
-    ------
-    RejectedError
-        If the rank is not 3 or 4, scale or zero point of input and output differ, numbers do not
-        fit, the blocks do not divide the batch, or a crop is negative or too large.
+    Raises `RejectedError` if the rank is not 3 or 4, scale or zero point of input and output
+    differ, numbers do not fit, the blocks do not divide the batch, or a crop is negative or too
+    large.
     """
     _check_same(input_quantization, output_quantization)
     batch_to_space_shape(x.shape, block, crops)

@@ -26,13 +26,8 @@ def compared_operand(x: _Codes, quantization: Quantization) -> Integers:
 
     A function of one code: a table of 256 entries. With s < 1/256 different codes can become
     equal.
-
-    Raises
-    ------
-    AbortedError
-        If the scale is 1.
-    UndefinedError
-        If the scale is above 1, where LiteRT shifts by a negative number and TFLM aborts.
+    Raises `AbortedError` if the scale is 1. Raises `UndefinedError` if the scale is above 1, where
+    LiteRT shifts by a negative number and TFLM aborts.
     """
     scale, zero_point = quantization.per_tensor()
     if scale > 1:
@@ -102,11 +97,7 @@ def maximum(a: _Codes, b: _Codes) -> _Codes:
     """Return the larger raw code of each pair; scales and zero points have no effect.
 
     Equals LiteRT and TFLite Micro.
-
-    Raises
-    ------
-    RejectedError, AbortedError
-        As `eightfold.golden.binary.broadcast`.
+    Raises `RejectedError` or `AbortedError` as `eightfold.golden.binary.broadcast`.
     """
     return np.maximum(*broadcast(a, b))
 
@@ -135,11 +126,8 @@ def select(condition: _Bools, a: NDArray, b: NDArray) -> NDArray:
     """Return SELECT_V2: the element of ``a`` where the condition is true, else that of ``b``.
 
     All three broadcast. Raw codes are copied, whatever the scales. Equals LiteRT and TFLite Micro.
-
-    Raises
-    ------
-    RejectedError, AbortedError
-        As `eightfold.golden.binary.broadcast_shape` of all three.
+    Raises `RejectedError` or `AbortedError` as `eightfold.golden.binary.broadcast_shape` of all
+    three.
     """
     shape = broadcast_shape(broadcast_shape(condition.shape, a.shape), b.shape)
     return np.broadcast_to(np.where(condition, a, b), shape)
@@ -160,11 +148,7 @@ def select_slices(condition: _Bools, a: NDArray, b: NDArray) -> NDArray:
     """Return SELECT: `select` of slices along axis 0, if the condition has one value for each.
 
     Equals LiteRT; TFLite Micro has no such kernel.
-
-    Raises
-    ------
-    RejectedError
-        If the operands' shapes differ; or if the condition is not of this shape, not a scalar, and
-        not a vector with the length of their axis 0.
+    Raises `RejectedError` if the operands' shapes differ; or if the condition is not of this shape,
+    not a scalar, and not a vector with the length of their axis 0.
     """
     return select(condition.reshape(sliced_condition(condition.shape, a.shape, b.shape)), a, b)

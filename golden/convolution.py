@@ -65,6 +65,9 @@ def conv_2d_accumulators(
 ) -> NDArray[np.int32]:
     """Return ``wrap32(sum of w * (x - z) over the taps inside the input, + bias)``.
 
+    The result is int32, shape (n, oh, ow, o). Raises `RejectedError` if ranks, channel counts or
+    the window do not fit. Raises `UndefinedError` if the output has no elements.
+
     Parameters
     ----------
     x
@@ -73,17 +76,6 @@ def conv_2d_accumulators(
         Shape (o, kh, kw, i). Output channel c reads input group ``c // (o / g)``.
     bias
         Shape (o,), or None for 0.
-
-    Returns
-    -------
-    int32, shape (n, oh, ow, o).
-
-    Raises
-    ------
-    RejectedError
-        If ranks, channel counts or the window do not fit.
-    UndefinedError
-        If the output has no elements.
     """
     conv_2d_shape(x.shape, weights.shape, window)
     outputs, depth = weights.shape[0], weights.shape[3]
@@ -116,6 +108,9 @@ def depthwise_conv_2d_accumulators(
 ) -> NDArray[np.int32]:
     """Return the accumulators of `conv_2d_accumulators` with one input channel per output.
 
+    The result is int32, shape (n, oh, ow, i * multiplier). Raises `RejectedError` if ranks, channel
+    counts or the window do not fit. Raises `UndefinedError` if the output has no elements.
+
     Parameters
     ----------
     x
@@ -125,17 +120,6 @@ def depthwise_conv_2d_accumulators(
         ``c // multiplier``.
     bias
         Shape (i * multiplier,), or None for 0.
-
-    Returns
-    -------
-    int32, shape (n, oh, ow, i * multiplier).
-
-    Raises
-    ------
-    RejectedError
-        If ranks, channel counts or the window do not fit.
-    UndefinedError
-        If the output has no elements.
     """
     _, oh, ow, outputs = depthwise_conv_2d_shape(x.shape, weights.shape, window)
     operand = x.astype(np.int32) - np.int32(input_zero_point)
@@ -170,12 +154,8 @@ def conv_2d(
     """Return CONV_2D: the accumulators, requantized per output channel.
 
     Shapes as in `conv_2d_accumulators`. The bias scale is ignored.
-
-    Raises
-    ------
-    RejectedError
-        Without int32 bias; if a filter or bias zero point is not 0; if the scales are neither one
-        nor one per output channel, or their axis has another size.
+    Raises `RejectedError` without int32 bias; if a filter or bias zero point is not 0; if the
+    scales are neither one nor one per output channel, or their axis has another size.
     """
     if bias is None:
         raise RejectedError("CONV_2D needs a bias")
@@ -206,12 +186,8 @@ def depthwise_conv_2d(
     """Return DEPTHWISE_CONV_2D: the accumulators, requantized per output channel.
 
     Shapes as in `depthwise_conv_2d_accumulators`. Filter zero points and bias scale are ignored.
-
-    Raises
-    ------
-    RejectedError
-        If the bias zero point is not 0; if the scales are neither one nor one per output channel,
-        or their axis has another size.
+    Raises `RejectedError` if the bias zero point is not 0; if the scales are neither one nor one
+    per output channel, or their axis has another size.
     """
     check_bias_zero_point(bias_quantization)
     check_axis(weight_quantization, weights.shape, weights.shape[-1])
@@ -278,10 +254,7 @@ def check_axis(quantization: Quantization, shape: tuple[int, ...], outputs: int)
 def checked_bias(bias: NDArray, outputs: int) -> NDArray[np.int32]:
     """Return the bias as shape (outputs,).
 
-    Raises
-    ------
-    RejectedError
-        If it is not int32, or has another number of elements.
+    Raises `RejectedError` if it is not int32, or has another number of elements.
     """
     check_bias(bias.dtype, bias.size, outputs)
     return bias.reshape(outputs)

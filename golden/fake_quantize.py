@@ -63,6 +63,8 @@ def fake_quantize(
     result is rounded once to that type: to nearest, ties to even; to bfloat16 toward zero if the
     last bit that stays is 0, else to nearest. So the package computes float16 and bfloat16 in its
     reference, and float64 on the processor: the reference has no float64.
+    Raises `RejectedError` if levels, rule or axis do not exist, or a shape does not broadcast to
+    that of ``x``.
 
     Parameters
     ----------
@@ -83,11 +85,6 @@ def fake_quantize(
     Returns
     -------
     Type and shape of ``x``; equal to ``openvino`` bit for bit, but for the payload of a NaN.
-
-    Raises
-    ------
-    RejectedError
-        If levels, rule or axis do not exist, or a shape does not broadcast to that of ``x``.
     """
     if not 2 <= levels <= 2**32:
         raise RejectedError(f"levels must be in 2..2^32, not {levels}")
@@ -169,6 +166,8 @@ def to_int8(
     limits with a relative error of 2^-22 each, four float32 roundings, move it. The scale is
     rounded to float32, to nearest; if `from_int8` returns these very limits from the next float32
     below or above, and not from the nearest, it is that one.
+    Raises `NoInt8Error` if there is no such scale and zero point; the message says why. Raises
+    `RejectedError` if the shapes do not broadcast.
 
     Parameters
     ----------
@@ -177,13 +176,6 @@ def to_int8(
         them the rank of the tensor: that size's position is ``axis`` of the result.
     levels
         256 or 255.
-
-    Raises
-    ------
-    NoInt8Error
-        If there is no such scale and zero point; the message says why.
-    RejectedError
-        If the shapes do not broadcast.
     """
     if levels not in (255, 256):
         raise NoInt8Error(f"int8 has 256 levels, or 255 for weights, not {levels}")
@@ -209,11 +201,8 @@ def to_codes(
     Level k is code ``k - floor(levels / 2)``: -8..7 of 16 levels, -1 and 0 of 2, -7..7 of 15. An
     even number of levels is an activation's, an odd one a weight's, with the rules of `to_int8`
     for 256 and 255, each for the input range and the output range.
-
-    Raises
-    ------
-    NoInt8Error, RejectedError
-        As `to_int8`, but for other levels from 2 to 256 and for another output range.
+    Raises `NoInt8Error` or `RejectedError` as `to_int8`, but for other levels from 2 to 256 and for
+    another output range.
     """
     if not 2 <= levels <= 256:
         raise NoInt8Error(f"a code of 8 bits has 2 to 256 levels, not {levels}")
@@ -252,20 +241,15 @@ def from_int8(
     ``low = scale * (first - zero_point)``, ``high = scale * (last - zero_point)``, each product
     rounded once to float32, with first and last -128 and 127 for 256 levels, -127 and 127 for 255.
     Input and output limits are the same.
+    Raises `NoInt8Error` if there is no such FakeQuantize: levels; an axis or a zero point that is
+    no int8 with 256 levels; a zero point other than 0 with 255; limits that are 0 or infinite in
+    float32. Raises `RejectedError` if the quantization has an axis, and no rank contains it.
 
     Parameters
     ----------
     rank
         Rank of the tensor, if the quantization has an axis: the limits get this rank, with the
         channels at the axis. Without an axis the limits have shape ().
-
-    Raises
-    ------
-    NoInt8Error
-        If there is no such FakeQuantize: levels; an axis or a zero point that is no int8 with 256
-        levels; a zero point other than 0 with 255; limits that are 0 or infinite in float32.
-    RejectedError
-        If the quantization has an axis, and no rank contains it.
     """
     _check_codes(quantization, levels)
     scale = quantization.scale.astype(np.float64)

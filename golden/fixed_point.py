@@ -96,16 +96,12 @@ def quantize_multiplier(d: ArrayLike) -> tuple[Integers, Integers]:
     ``d = f * 2^shift`` with 0.5 <= |f| < 1, ``m = round(f * 2^31)`` (ties away from zero); an
     ``m`` of 2^31 becomes 2^30 with shift + 1; a shift below -31 flushes to (0, 0). So m is 0 or
     in [2^30, 2^31); shift > 0 is a left shift, and is not limited.
+    Raises `UndefinedError` if ``d`` is not finite.
 
     Parameters
     ----------
     d
         float64, any shape.
-
-    Raises
-    ------
-    UndefinedError
-        If ``d`` is not finite.
     """
     return _quantized_float(d) if type(d) is float else _quantized(d)
 
@@ -132,10 +128,7 @@ def _quantized(d: ArrayLike) -> tuple[Integers, Integers]:
 def quantize_multiplier_smaller_than_one(d: ArrayLike) -> tuple[Integers, Integers]:
     """Return `quantize_multiplier` of ``d``, 0 < d < 1, with shift <= 0.
 
-    Raises
-    ------
-    AbortedError
-        If ``d`` is outside (0, 1), or so close to 1 that it rounds to 1.
+    Raises `AbortedError` if ``d`` is outside (0, 1), or so close to 1 that it rounds to 1.
     """
     real = np.asarray(d, dtype=np.float64)
     if not np.all((real > 0) & (real < 1)):
@@ -149,10 +142,7 @@ def quantize_multiplier_smaller_than_one(d: ArrayLike) -> tuple[Integers, Intege
 def quantize_multiplier_greater_than_one(d: ArrayLike) -> tuple[Integers, Integers]:
     """Return `quantize_multiplier` of ``d`` > 1, with shift >= 0.
 
-    Raises
-    ------
-    AbortedError
-        If ``d`` is not above 1.
+    Raises `AbortedError` if ``d`` is not above 1.
     """
     real = np.asarray(d, dtype=np.float64)
     if not np.all(real > 1):
@@ -176,6 +166,7 @@ def multiply_by_quantized_multiplier(
     Two roundings: ``rounding_divide_by_pot(srdhm(wrap32(x << left), multiplier), right)`` with
     ``left = max(shift, 0)``, ``right = max(-shift, 0)``. The left shift wraps silently.
     ``single``: one rounding, ties toward +infinity, of the 64-bit product shifted by 31 - shift.
+    Raises `UndefinedError` if ``shift`` is out of range.
 
     Parameters
     ----------
@@ -183,11 +174,6 @@ def multiply_by_quantized_multiplier(
         int32.
     shift
         -31..31; ``single``: -31..30.
-
-    Raises
-    ------
-    UndefinedError
-        If ``shift`` is out of range.
     """
     exponent = np.asarray(shift, dtype=np.int64)
     highest = 30 if single else 31

@@ -132,10 +132,7 @@ def reciprocal(x: ArrayLike, integer_bits: int) -> tuple[Integers, Integers]:
 def softmax_scaling(beta: float, scale: np.float32) -> tuple[int, int]:
     """Return ``(m, shift)`` that takes a difference of codes to beta times its real value in Q5.
 
-    Raises
-    ------
-    AbortedError
-        If ``beta * scale * 2^26 <= 1``.
+    Raises `AbortedError` if ``beta * scale * 2^26 <= 1``.
     """
     real = float(np.float32(beta)) * float(scale) * 2.0**26
     multiplier, shift = quantize_multiplier_greater_than_one(min(real, 2.0**31 - 1))

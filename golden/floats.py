@@ -18,11 +18,7 @@ def quantize_float(
 
     ``dtype`` is int8 or uint8, and says to what is clamped. One scale, or one per slice along the
     output's axis. Equals LiteRT's reference kernel.
-
-    Raises
-    ------
-    UndefinedError
-        If a value is not a number, or ``round(x / s)`` leaves int32.
+    Raises `UndefinedError` if a value is not a number, or ``round(x / s)`` leaves int32.
     """
     scale, zero_point = output_quantization.along_axis(x.ndim)
     with np.errstate(over="ignore", under="ignore"):

@@ -32,12 +32,9 @@ def fully_connected_shape(
 ) -> tuple[int, ...]:
     """Return the shape of the result of `fully_connected`: (n, o), or (..., o).
 
-    Raises
-    ------
-    RejectedError
-        If the filter's rank is not 2, or, with ``keep_num_dims``, the last sizes differ.
-    UndefinedError
-        If the input cannot be read as (n, k), where LiteRT drops the elements that are left over.
+    Raises `RejectedError` if the filter's rank is not 2, or, with ``keep_num_dims``, the last sizes
+    differ. Raises `UndefinedError` if the input cannot be read as (n, k), where LiteRT drops the
+    elements that are left over.
     """
     if len(weights) != 2:
         raise RejectedError(f"the filter must have rank 2, not {len(weights)}")
@@ -62,6 +59,10 @@ def fully_connected_accumulators(
 ) -> NDArray[np.int32]:
     """Return ``wrap32(sum of (w - zw) * (x - z), + bias)``.
 
+    The result is int32, shape (n, o). Raises `RejectedError` if the filter's rank or the bias do
+    not fit. Raises `UndefinedError` if ``x`` cannot be read as (n, k), where LiteRT drops the
+    elements that are left over; or the bias is int64.
+
     Parameters
     ----------
     x
@@ -70,18 +71,6 @@ def fully_connected_accumulators(
         Shape (o, k).
     bias
         Shape (o,), or None for 0.
-
-    Returns
-    -------
-    int32, shape (n, o).
-
-    Raises
-    ------
-    RejectedError
-        If the filter's rank or the bias do not fit.
-    UndefinedError
-        If ``x`` cannot be read as (n, k), where LiteRT drops the elements that are left over; or
-        the bias is int64.
     """
     fully_connected_shape(x.shape, weights.shape)
     outputs, size = weights.shape
@@ -104,10 +93,7 @@ def fully_connected_accumulators(
 def scale_in_double(acc: NDArray[np.int32], scale: NDArray[np.float64]) -> Integers:
     """Return ``round(acc * scale)`` in float64, ties away from zero.
 
-    Raises
-    ------
-    UndefinedError
-        If a result leaves int32, whose conversion C++ leaves undefined.
+    Raises `UndefinedError` if a result leaves int32, whose conversion C++ leaves undefined.
     """
     result = round_half_away(acc.astype(np.float64) * scale)
     if not np.all((result >= INT32_MIN) & (result <= INT32_MAX)):
@@ -145,14 +131,9 @@ def fully_connected(
     """Return FULLY_CONNECTED, shape (n, o), or (..., o) with ``keep_num_dims``.
 
     One filter scale honours the filter's zero point; one per output ignores them.
-
-    Raises
-    ------
-    RejectedError
-        If the activation does not clamp; if per-channel scales are not along axis 0 or not one
-        per output; if, per tensor, the bias scale is off by more than 0.02 output steps.
-    UndefinedError
-        If a scaled accumulator leaves int32.
+    Raises `RejectedError` if the activation does not clamp; if per-channel scales are not along
+    axis 0 or not one per output; if, per tensor, the bias scale is off by more than 0.02 output
+    steps. Raises `UndefinedError` if a scaled accumulator leaves int32.
     """
     if activation not in FUSED_ACTIVATIONS:
         raise RejectedError(f"FULLY_CONNECTED does not fuse {activation}")
@@ -186,10 +167,7 @@ def requantize_outputs(
 ) -> NDArray[np.int8]:
     """Return accumulators (n, o) as codes: scaled, zero point, clamp.
 
-    Raises
-    ------
-    UndefinedError
-        If a scaled accumulator leaves int32.
+    Raises `UndefinedError` if a scaled accumulator leaves int32.
     """
     quantizations = (inputs, weights, output)
     if reference == "litert":
@@ -209,10 +187,7 @@ def _check_channels(quantization: Quantization, weights: NDArray) -> None:
 
 
 def _check_bias_scale(
-    inputs: Quantization,
-    weights: Quantization,
-    output: Quantization,
-    bias: Quantization | None,
+    inputs: Quantization, weights: Quantization, output: Quantization, bias: Quantization | None
 ) -> None:
     product = float(inputs.per_tensor()[0]) * float(weights.scale[0])
     actual = 0.0 if bias is None else float(bias.scale[0])

@@ -16,11 +16,8 @@ def slice(x: NDArray, begin: Sequence[int], size: Sequence[int]) -> NDArray:
     """Return SLICE: ``size`` elements from ``begin`` along each dimension; -1 is to the end.
 
     Equals LiteRT, and TFLite Micro to rank 5.
-
-    Raises
-    ------
-    RejectedError
-        If numbers are missing, negative but for a size of -1, or reach beyond the end.
+    Raises `RejectedError` if numbers are missing, negative but for a size of -1, or reach beyond
+    the end.
     """
     if len(begin) != x.ndim or len(size) != x.ndim:
         raise RejectedError(f"SLICE needs {x.ndim} numbers for begin and for size")
@@ -110,16 +107,11 @@ def strided_slice(
 
     Negative positions count from the end, then all are clamped to the dimension. Dimensions without
     an entry are taken whole, entries without a dimension are ignored. Equals LiteRT.
-
-    Raises
-    ------
-    RejectedError
-        If the numbers of entries differ, or a stride is 0 or -2^31.
-    UndefinedError
-        If a shrunk dimension has no element at begin or a negative stride, where LiteRT reads
-        nothing or out of bounds; or, with ``offset``, an end is missing, masked or outside, where
-        it reads out of bounds; or there are two ellipses; or an entry before the last new axis
-        has no dimension left.
+    Raises `RejectedError` if the numbers of entries differ, or a stride is 0 or -2^31. Raises
+    `UndefinedError` if a shrunk dimension has no element at begin or a negative stride, where
+    LiteRT reads nothing or out of bounds; or, with ``offset``, an end is missing, masked or
+    outside, where it reads out of bounds; or there are two ellipses; or an entry before the last
+    new axis has no dimension left.
     """
     options = masks or Masks()
     if not len(begin) == len(end) == len(strides):
@@ -163,6 +155,8 @@ def gather(
 
     ``out[b..., i..., j..., k...] = x[b..., i..., indices[b..., j...], k...]`` with ``batch_dims``
     dimensions b and axis the one after i. Equals LiteRT and TFLite Micro.
+    Raises `RejectedError` if an index is negative or too large, or axis or batch dimensions do not
+    fit.
 
     Parameters
     ----------
@@ -170,11 +164,6 @@ def gather(
         int16, int32 or int64, any shape.
     axis, batch_dims
         Negative ones count from the end, of the input and of ``indices``.
-
-    Raises
-    ------
-    RejectedError
-        If an index is negative or too large, or axis or batch dimensions do not fit.
     """
     place, batch = checked_gather(x.shape, indices.shape, axis, batch_dims, indices)
     lead = x.shape[:batch]
@@ -206,10 +195,7 @@ def checked_gather(
 ) -> tuple[int, int]:
     """Return axis and batch dimensions of `gather`, counted from the front.
 
-    Raises
-    ------
-    RejectedError
-        As `gather`; of indices that are not given only the shape is checked.
+    Raises `RejectedError` as `gather`; of indices that are not given only the shape is checked.
     """
     rank, index_rank = len(shape), len(indices_shape)
     if not -rank <= axis < rank:
@@ -230,12 +216,8 @@ def gather_nd(x: NDArray, indices: NDArray[np.signedinteger]) -> NDArray:
 
     The last axis of ``indices`` has the coordinates along the first axes of ``x``. Equals LiteRT;
     TFLite Micro too, which checks only that the element is inside of ``x`` as a whole.
-
-    Raises
-    ------
-    RejectedError
-        If there are more coordinates than axes, one is negative or too large, or ``x`` or
-        ``indices`` is a scalar.
+    Raises `RejectedError` if there are more coordinates than axes, one is negative or too large, or
+    ``x`` or ``indices`` is a scalar.
     """
     gathered_nd_shape(x.shape, indices.shape)
     return _rows(x, indices.shape[-1])[flat_indices(x.shape, indices)]
@@ -254,11 +236,7 @@ def scatter_nd(indices: NDArray[np.int32], updates: NDArray, shape: Sequence[int
 
     The zeros are codes, whatever the zero point; updates at one place are added, and wrap around.
     Equals LiteRT.
-
-    Raises
-    ------
-    RejectedError
-        If shapes do not fit, or a coordinate is negative or too large.
+    Raises `RejectedError` if shapes do not fit, or a coordinate is negative or too large.
     """
     sizes = scattered_shape(indices.shape, updates.shape, shape)
     result = np.zeros(sizes, updates.dtype)
@@ -294,10 +272,7 @@ def _rows(x: NDArray, coordinates: int) -> NDArray:
 def flat_indices(shape: tuple[int, ...], indices: NDArray[np.signedinteger]) -> NDArray[np.int64]:
     """Return the place of each vector of coordinates in C order; int64, without the last axis.
 
-    Raises
-    ------
-    RejectedError
-        If a coordinate is negative or too large.
+    Raises `RejectedError` if a coordinate is negative or too large.
     """
     sizes = shape[: indices.shape[-1]]
     if np.any((indices < 0) | (indices >= np.array(sizes, np.int64))):
@@ -312,10 +287,7 @@ def dynamic_update_slice(x: NDArray, update: NDArray, start: Sequence[int]) -> N
     A start from which the update would not fit is clamped. Equals LiteRT, and TFLite Micro to rank
     6.
 
-    Raises
-    ------
-    RejectedError
-        If the rank is above 8, ranks differ, or an axis of the update is longer.
+    Raises `RejectedError` if the rank is above 8, ranks differ, or an axis of the update is longer.
     """
     check_update(x.shape, update.shape, len(start))
     result = x.copy()

@@ -24,16 +24,13 @@ def concatenation(
 ) -> NDArray:
     """Return the arrays one after the other along ``axis``, which may be negative.
 
+    Raises `RejectedError` if sizes do not fit, the axis is out of range, scales or zero points
+    differ, or there is an activation.
+
     Parameters
     ----------
     quantizations
         Of every input and the output.
-
-    Raises
-    ------
-    RejectedError
-        If sizes do not fit, the axis is out of range, scales or zero points differ, or there is
-        an activation.
     """
     if activation != "NONE":
         raise RejectedError(f"CONCATENATION does not fuse {activation}")
@@ -57,10 +54,8 @@ def concatenated_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[in
 def pack(arrays: Sequence[NDArray], axis: int, *, quantizations: _Quantizations = ()) -> NDArray:
     """Return the arrays, all of one shape, along a new dimension at ``axis``.
 
-    Raises
-    ------
-    RejectedError
-        If shapes, scales or zero points (of inputs and output) differ, or the axis is out of range.
+    Raises `RejectedError` if shapes, scales or zero points (of inputs and output) differ, or the
+    axis is out of range.
     """
     check_same("PACK", *(quantizations or (None,)))
     packed_shape([a.shape for a in arrays], axis)
@@ -81,10 +76,7 @@ def packed_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[int, ...
 def split(x: NDArray, axis: int, count: int) -> list[NDArray]:
     """Return ``count`` equal parts of ``x`` along ``axis``, which may be negative.
 
-    Raises
-    ------
-    RejectedError
-        If the axis is out of range, or the parts would not be equal.
+    Raises `RejectedError` if the axis is out of range, or the parts would not be equal.
     """
     if not -x.ndim <= axis < x.ndim:
         raise RejectedError(f"axis {axis} of rank {x.ndim}")
@@ -96,10 +88,8 @@ def split(x: NDArray, axis: int, count: int) -> list[NDArray]:
 def split_v(x: NDArray, sizes: Sequence[int], axis: int) -> list[NDArray]:
     """Return parts of ``x`` of ``sizes`` along ``axis``; one size may be -1: what is left.
 
-    Raises
-    ------
-    RejectedError
-        If the axis is out of range, or the sizes do not add up to that of the axis.
+    Raises `RejectedError` if the axis is out of range, or the sizes do not add up to that of the
+    axis.
     """
     if not -x.ndim <= axis < x.ndim:
         raise RejectedError(f"axis {axis} of rank {x.ndim}")
@@ -117,11 +107,8 @@ def unpack(
 ) -> list[NDArray]:
     """Return the ``count`` slices of ``x`` along ``axis``, that dimension removed.
 
-    Raises
-    ------
-    RejectedError
-        If the axis is out of range or has another size, or scales or zero points (of input and
-        outputs) differ.
+    Raises `RejectedError` if the axis is out of range or has another size, or scales or zero points
+    (of input and outputs) differ.
     """
     check_same("UNPACK", *(quantizations or (None,)))
     if not -x.ndim <= axis < x.ndim:

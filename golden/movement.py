@@ -23,15 +23,12 @@ def pad(
 ) -> NDArray[np.int8]:
     """Return ``x`` surrounded by the output's zero point; the codes are copied, not rescaled.
 
+    Raises `RejectedError` if the rank is above 5, or a padding is negative or missing.
+
     Parameters
     ----------
     paddings
         Integers, shape (rank, 2): before and after along each axis.
-
-    Raises
-    ------
-    RejectedError
-        If the rank is above 5, or a padding is negative or missing.
     """
     return _padded(x, paddings, output_quantization.per_tensor()[1])
 
@@ -46,10 +43,8 @@ def padv2(
 ) -> NDArray[np.int8]:
     """Return ``x`` surrounded by the code ``value``, one element; otherwise `pad`.
 
-    Raises
-    ------
-    RejectedError
-        As `pad`; or if ``value`` is not one element, or has not the output's scale and zero point.
+    Raises `RejectedError` as `pad`; or if ``value`` is not one element, or has not the output's
+    scale and zero point.
     """
     if value.size != 1:
         raise RejectedError(f"the value of PADV2 must be one element, not {value.size}")
@@ -90,6 +85,8 @@ def mirror_pad(
     behind it; ``d`` is 1 in the mode REFLECT, where the mirror is the outermost element, and 0 in
     the mode SYMMETRIC, where it is the edge. Equals LiteRT; TFLite Micro too, which does not look
     at scales and takes paddings that are too large.
+    Raises `RejectedError` if a padding is missing, negative, or above the size less ``d``, or
+    scales or zero points differ.
 
     Parameters
     ----------
@@ -97,12 +94,6 @@ def mirror_pad(
         Integers, shape (rank, 2): before and after along each axis.
     quantizations
         Of input and output.
-
-    Raises
-    ------
-    RejectedError
-        If a padding is missing, negative, or above the size less ``d``, or scales or zero points
-        differ.
     """
     check_same("MIRROR_PAD", *(quantizations or (None,)))
     mirrored_shape(x.shape, paddings, mode)
@@ -128,10 +119,7 @@ def mirrored_shape(shape: tuple[int, ...], paddings: ArrayLike, mode: str) -> tu
 def tile(x: NDArray, multiples: Sequence[int]) -> NDArray:
     """Return ``x`` repeated ``multiples[i]`` times along axis i. Equals LiteRT.
 
-    Raises
-    ------
-    RejectedError
-        If there is not one multiple per axis, or one is negative.
+    Raises `RejectedError` if there is not one multiple per axis, or one is negative.
     """
     tiled_shape(x.shape, multiples)
     return np.tile(x, multiples)
@@ -148,11 +136,7 @@ def broadcast_to(x: NDArray, shape: Sequence[int]) -> NDArray:
     """Return ``x`` in ``shape``: axes of 1, and those that ``x`` has not before its own, repeat it.
 
     Equals LiteRT, and TFLite Micro to rank 5.
-
-    Raises
-    ------
-    RejectedError
-        If another axis differs, ``x`` has more of them, or a size is negative.
+    Raises `RejectedError` if another axis differs, ``x`` has more of them, or a size is negative.
     """
     behind = zip(x.shape[::-1], shape[::-1], strict=False)
     if (
@@ -168,13 +152,8 @@ def reverse(x: NDArray, axes: Sequence[int]) -> NDArray:
     """Return ``x`` in reverse order along ``axes``, which may be negative.
 
     Equals LiteRT, and TFLite Micro to rank 6.
-
-    Raises
-    ------
-    RejectedError
-        If the rank is above 8, or the axes are out of range or not next to each other.
-    AbortedError
-        If there are none.
+    Raises `RejectedError` if the rank is above 8, or the axes are out of range or not next to each
+    other. Raises `AbortedError` if there are none.
     """
     if x.ndim > 8:
         raise RejectedError(f"REVERSE_V2 works to rank 8, not {x.ndim}")
@@ -191,10 +170,7 @@ def reverse(x: NDArray, axes: Sequence[int]) -> NDArray:
 def reshape(x: NDArray, shape: Sequence[int]) -> NDArray:
     """Return ``x`` in another shape; one size may be -1, the rest of the elements.
 
-    Raises
-    ------
-    RejectedError
-        If the number of elements differs, or two sizes are -1.
+    Raises `RejectedError` if the number of elements differs, or two sizes are -1.
     """
     sizes = [int(size) for size in shape]
     known = math.prod(size for size in sizes if size != -1)
@@ -209,10 +185,8 @@ def reshape(x: NDArray, shape: Sequence[int]) -> NDArray:
 def squeeze(x: NDArray, dims: Sequence[int] = ()) -> NDArray:
     """Return ``x`` without the dimensions ``dims``, all of size 1; without all such if empty.
 
-    Raises
-    ------
-    RejectedError
-        If the rank is above 8, or a dimension is out of range or has another size.
+    Raises `RejectedError` if the rank is above 8, or a dimension is out of range or has another
+    size.
     """
     if x.ndim > 8:
         raise RejectedError(f"SQUEEZE works to rank 8, not {x.ndim}")
@@ -231,10 +205,8 @@ def expand_dims(
 ) -> NDArray:
     """Return ``x`` with a new dimension of 1 at ``axis``, which may be negative.
 
-    Raises
-    ------
-    RejectedError
-        If the axis is out of range, or scale or zero point of input and output differ.
+    Raises `RejectedError` if the axis is out of range, or scale or zero point of input and output
+    differ.
     """
     check_same("EXPAND_DIMS", output_quantization, input_quantization)
     if not -x.ndim - 1 <= axis <= x.ndim:
@@ -245,12 +217,8 @@ def expand_dims(
 def transpose(x: NDArray, permutation: Sequence[int]) -> NDArray:
     """Return ``x`` with dimension ``permutation[i]`` at place i; entries may be negative.
 
-    Raises
-    ------
-    RejectedError
-        If the rank is above 8, or an entry is missing or out of range.
-    UndefinedError
-        If a dimension appears twice, where the kernel leaves elements unwritten.
+    Raises `RejectedError` if the rank is above 8, or an entry is missing or out of range. Raises
+    `UndefinedError` if a dimension appears twice, where the kernel leaves elements unwritten.
     """
     if x.ndim > 8:
         raise RejectedError(f"TRANSPOSE works to rank 8, not {x.ndim}")
@@ -270,10 +238,7 @@ def shape(x: NDArray, *, dtype: type[np.signedinteger] = np.int32) -> NDArray[np
 def check_same(name: str, first: Quantization | None, *others: Quantization | None) -> None:
     """Check that tensors have the same scale and zero point, or all none.
 
-    Raises
-    ------
-    RejectedError
-        If they differ.
+    Raises `RejectedError` if they differ.
     """
     pairs = {(q.per_tensor() if q is not None else None) for q in (first, *others)}
     if len(pairs) > 1:

@@ -41,13 +41,8 @@ def l2_normalization(
     """Return L2_NORMALIZATION: ``(q - z) / sqrt(sum of (q - z)^2)`` in steps of 1/128.
 
     The input's scale has no effect. A row of zeros gives zeros. Equals LiteRT and TFLite Micro.
-
-    Raises
-    ------
-    RejectedError
-        If the output is not (1/128, 0), or there is an activation.
-    UndefinedError
-        If a row's squares sum to 2^31 or more, where the kernel's sum wraps.
+    Raises `RejectedError` if the output is not (1/128, 0), or there is an activation. Raises
+    `UndefinedError` if a row's squares sum to 2^31 or more, where the kernel's sum wraps.
     """
     if output_quantization.per_tensor() != (np.float32(1 / 128), 0):
         raise RejectedError("the output of L2_NORMALIZATION must have scale 1/128, zero point 0")
@@ -72,15 +67,9 @@ def log_softmax(
     The input's zero point has no effect. Without quantizations ``x`` is float32, and so is each
     step, the logarithm rounded. Equals LiteRT and TFLite Micro, in float32 as far as
     `eightfold.golden.softmax.exponentials` says.
-
-    Raises
-    ------
-    RejectedError
-        If the output is not (16/256, 127).
-    AbortedError
-        If ``s_in * 2^26 <= 1``.
-    UndefinedError
-        If a row's exponentials sum to 4096 or more, where the kernel's sum wraps.
+    Raises `RejectedError` if the output is not (16/256, 127). Raises `AbortedError` if ``s_in *
+    2^26 <= 1``. Raises `UndefinedError` if a row's exponentials sum to 4096 or more, where the
+    kernel's sum wraps.
     """
     if input_quantization is None or output_quantization is None:
         total = exponentials(x)[1].astype(np.float64)

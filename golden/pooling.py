@@ -24,14 +24,12 @@ def average_pool_2d(
 ) -> NDArray[np.int8]:
     """Return the mean of the raw codes inside the input, ties away from zero, clamped.
 
+    The result is int8, shape (n, oh, ow, c).
+
     Parameters
     ----------
     x
         Shape (n, h, w, c).
-
-    Returns
-    -------
-    int8, shape (n, oh, ow, c).
     """
     total = _combined(np.add, x.astype(np.int32), window, fill=0)
     inside = np.ones((1, *x.shape[1:3], 1), dtype=np.int32)

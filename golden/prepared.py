@@ -33,10 +33,7 @@ _CODES = np.arange(256, dtype=np.uint8).view(np.int8)
 def unary_table(function: Callable[[NDArray[np.int8]], NDArray[Any]]) -> Callable[..., NDArray]:
     """Return ``function``, which works element by element, as a table of 256 results.
 
-    Raises
-    ------
-    eightfold.golden.errors.SpecError
-        As the function does of any int8.
+    Raises `eightfold.golden.errors.SpecError` as the function does of any int8.
     """
     table = function(_CODES)
     return lambda x: table.take(x.view(np.uint8))
@@ -48,11 +45,7 @@ def binary_table(
     """Return ``function(a, b)``, which broadcasts, as a table of 65536 results.
 
     The operands must have shapes that the function accepts.
-
-    Raises
-    ------
-    eightfold.golden.errors.SpecError
-        As the function does of any pair of int8.
+    Raises `eightfold.golden.errors.SpecError` as the function does of any pair of int8.
     """
     table = function(_CODES[:, None], _CODES[None, :]).reshape(-1)
 

@@ -32,10 +32,8 @@ FUSED_ACTIVATIONS = frozenset({"NONE", "RELU", "RELU6", "RELU_N1_TO_1"})
 class Quantization:
     """``real = scale * (q - zero_point)``, per tensor or per slice along ``axis``.
 
-    Raises
-    ------
-    UndefinedError
-        If a scale is negative or not finite, or the numbers of scales and zero points differ.
+    Raises `UndefinedError` if a scale is negative or not finite, or the numbers of scales and zero
+    points differ.
     """
 
     scale: NDArray[np.float32]
@@ -60,12 +58,8 @@ class Quantization:
     def per_tensor(self) -> tuple[np.float32, int]:
         """Return the only scale, which must not be 0, and the only zero point.
 
-        Raises
-        ------
-        RejectedError
-            If there are several, of which most kernels refuse to prepare, and a check ends others.
-        UndefinedError
-            If the scale is 0.
+        Raises `RejectedError` if there are several, of which most kernels refuse to prepare, and a
+        check ends others. Raises `UndefinedError` if the scale is 0.
         """
         if self.scale.size != 1:
             raise RejectedError(f"an activation has one scale, not {self.scale.size}")
@@ -88,11 +82,7 @@ def fused_bounds(activation: str, output: Quantization) -> tuple[int, int]:
     """Return the codes between which a fused ``activation`` clamps, as `quantized_bounds`.
 
     Activations outside `FUSED_ACTIVATIONS` do not clamp.
-
-    Raises
-    ------
-    RejectedError
-        If a bound leaves int32.
+    Raises `RejectedError` if a bound leaves int32.
     """
     name = activation if activation in FUSED_ACTIVATIONS else "NONE"
     return quantized_bounds(name, output, RejectedError)

@@ -30,11 +30,7 @@ def leaky_relu(
     """Return LEAKY_RELU: two multipliers in float32, one for each side of the zero point.
 
     ``alpha`` is a float32 of any sign and size. Equals LiteRT and TFLite Micro.
-
-    Raises
-    ------
-    UndefinedError
-        If ``alpha`` is not finite, or a multiplier's left shift is 32 or more.
+    Raises `UndefinedError` if ``alpha`` is not finite, or a multiplier's left shift is 32 or more.
     """
     (scale, zero_point), (out_scale, out_zero) = (
         input_quantization.per_tensor(),
@@ -71,13 +67,8 @@ def prelu(
     """Return PRELU: below the zero point, times ``alpha``, which broadcasts to the input's shape.
 
     Multipliers are `prelu_scales`.
-
-    Raises
-    ------
-    RejectedError
-        If ``alpha`` has another shape, and does not broadcast to the input's.
-    AbortedError
-        If the shapes differ and the rank is above 8.
+    Raises `RejectedError` if ``alpha`` has another shape, and does not broadcast to the input's.
+    Raises `AbortedError` if the shapes differ and the rank is above 8.
     """
     factors = np.broadcast_to(alpha, prelu_shape(x.shape, alpha.shape))
     one, slope = prelu_scales(
@@ -107,13 +98,8 @@ def hard_swish(
     """Return HARD_SWISH, ``v * relu6(v + 3) / 6``, in int16 arithmetic: a table of 256 entries.
 
     Equals LiteRT and TFLite Micro.
-
-    Raises
-    ------
-    RejectedError
-        If ``s_in / 128 / s_out >= 1``, in float32.
-    UndefinedError
-        If the input scale is so large that a left shift leaves int32.
+    Raises `RejectedError` if ``s_in / 128 / s_out >= 1``, in float32. Raises `UndefinedError` if
+    the input scale is so large that a left shift leaves int32.
     """
     return look_up(x, hard_swish_table(input_quantization, output_quantization))
 

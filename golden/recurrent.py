@@ -44,10 +44,8 @@ def svdf_shape(
 ) -> tuple[int, int]:
     """Return the shape of the result of `svdf`, (n, filters / rank).
 
-    Raises
-    ------
-    RejectedError
-        If a shape does not fit the others, or ``rank`` does not divide the number of filters.
+    Raises `RejectedError` if a shape does not fit the others, or ``rank`` does not divide the
+    number of filters.
     """
     (filters, memory), (batches, size) = time, shape
     if rank < 1 or filters % rank:
@@ -82,6 +80,11 @@ def svdf(
     the oldest. Then ``acc = bias + sum over rank and memory of t * (state - z_state)`` in int32;
     the result is ``clamp(MBQM(acc, (s_state * s_t) / s_out) + z_out)``. In LiteRT z_state is 0, and
     products and quotients of scales are in float32; in TFLite Micro they are in float64.
+    Raises `RejectedError` if shapes do not fit; with LiteRT if the activation is not RELU, of which
+    the kernel wants the name and does nothing; with TFLite Micro if the bias' scale is off by 1e-5.
+    Raises `UndefinedError` if ``time`` and ``state`` are of different types, or int8 and the
+    reference is LiteRT, whose kernel takes them for int16; if there is no bias and the reference is
+    TFLite Micro.
 
     Parameters
     ----------
@@ -89,15 +92,6 @@ def svdf(
         Shapes (n, k), (filters, k).
     time, state
         Shapes (filters, memory), (n, filters * memory); both int16, or with TFLite Micro int8.
-
-    Raises
-    ------
-    RejectedError
-        If shapes do not fit; with LiteRT if the activation is not RELU, of which the kernel wants
-        the name and does nothing; with TFLite Micro if the bias' scale is off by 1e-5.
-    UndefinedError
-        If ``time`` and ``state`` are of different types, or int8 and the reference is LiteRT, whose
-        kernel takes them for int16; if there is no bias and the reference is TFLite Micro.
     """
     shape = svdf_shape(x.shape, feature.shape, time.shape, state.shape, rank)
     real = np.float32 if reference == "litert" else np.float64
@@ -204,6 +198,9 @@ def lstm(
     ties away from zero, and s_r, z_r are those of an intermediate tensor; TFLite Micro interpolates
     in a table, uses MBQM for products, and takes s_h, z_h for s_r, z_r. Products of scales are in
     float32 in LiteRT, in float64 in TFLite Micro.
+    Raises `RejectedError` if ``cell_clip`` is negative, or LiteRT has no ``result_quantization``.
+    Raises `UndefinedError` if the cell's scale is not what the kernels compute tanh of: for LiteRT
+    a power of two, 2^-15 to 2^-9.
 
     Parameters
     ----------
@@ -217,14 +214,6 @@ def lstm(
         Of LiteRT's intermediate tensor 4.
     cell_clip
         Real bound of the cell state; 0: none.
-
-    Raises
-    ------
-    RejectedError
-        If ``cell_clip`` is negative, or LiteRT has no ``result_quantization``.
-    UndefinedError
-        If the cell's scale is not what the kernels compute tanh of: for LiteRT a power of two,
-        2^-15 to 2^-9.
     """
     if cell_clip < 0:
         raise RejectedError(f"cell_clip {cell_clip} is negative")
@@ -340,11 +329,7 @@ def _interpolated_table(power: int | None) -> _Array16:
     Both interpolate between 2^16 times the sigmoid s of n / 24, n < 256. A chord from n to n + 1
     lies below the concave sigmoid by ``s'' / (8 * 24^2)`` in its middle, so entries are raised by
     half of it, and a chord is as far above as below. The last entry is 65535.
-
-    Raises
-    ------
-    UndefinedError
-        If a code of TANH leaves int32 on its way.
+    Raises `UndefinedError` if a code of TANH leaves int32 on its way.
     """
     s = 1 / (1 + np.exp(-np.arange(256) / 24))
     raised = np.rint(2**16 * (s + s * (1 - s) * (2 * s - 1) / (16 * 24**2)))

@@ -38,11 +38,7 @@ def reduced_axes(axes: ArrayLike, rank: int) -> tuple[int, ...]:
     """Return the axes, ascending and each once; negative ones count from the end.
 
     The kernels read the elements of ``axes`` whatever its rank is.
-
-    Raises
-    ------
-    RejectedError
-        If an axis is out of range.
+    Raises `RejectedError` if an axis is out of range.
     """
     wanted = np.asarray(axes, dtype=np.int64).ravel().tolist()
     if any(not -rank <= axis < rank for axis in wanted):
@@ -70,13 +66,8 @@ def mean(
     """Return MEAN over ``axes`` (integers, any of them negative or repeated).
 
     No axes: every element is its own mean, rescaled. Equals LiteRT and TFLite Micro.
-
-    Raises
-    ------
-    RejectedError
-        If an axis is out of range.
-    UndefinedError
-        If the input has no elements.
+    Raises `RejectedError` if an axis is out of range. Raises `UndefinedError` if the input has no
+    elements.
     """
     acc, count = _accumulators(x, axes, input_quantization, keep_dims)
     pair = mean_multiplier(count, input_quantization, output_quantization)
@@ -96,13 +87,8 @@ def sum(
 
     Equals TFLite Micro, and LiteRT on the uint8 tensors ``q + 128``. LiteRT's int8 kernel reads and
     writes the int8 codes as uint8, and is not followed; see docs/numerics.md.
-
-    Raises
-    ------
-    RejectedError
-        If an axis is out of range.
-    UndefinedError
-        If the input has no elements.
+    Raises `RejectedError` if an axis is out of range. Raises `UndefinedError` if the input has no
+    elements.
     """
     acc, _ = _accumulators(x, axes, input_quantization, keep_dims)
     pair = sum_multiplier(input_quantization, output_quantization)
@@ -132,10 +118,8 @@ def reduce_max(
 ) -> NDArray[np.int8]:
     """Return the largest raw code over ``axes``; of no elements -128. Equals LiteRT.
 
-    Raises
-    ------
-    RejectedError
-        If an axis is out of range, or scale or zero point of input and output differ.
+    Raises `RejectedError` if an axis is out of range, or scale or zero point of input and output
+    differ.
     """
     _check_same(input_quantization, output_quantization, "REDUCE_MAX")
     return x.max(axis=reduced_axes(axes, x.ndim), keepdims=keep_dims, initial=np.int8(-128))
@@ -159,10 +143,7 @@ def reduce_all(
 ) -> NDArray[np.bool_]:
     """Return whether all over ``axes`` are true. Equals LiteRT and TFLite Micro.
 
-    Raises
-    ------
-    RejectedError
-        If an axis is out of range.
+    Raises `RejectedError` if an axis is out of range.
     """
     return np.asarray(x.all(axis=reduced_axes(axes, x.ndim), keepdims=keep_dims))
 
@@ -185,6 +166,7 @@ def arg_max(
     """Return the lowest index of the largest raw code along ``axis``, which is removed.
 
     Equals LiteRT and TFLite Micro.
+    Raises `RejectedError` if the axis is out of range, not one, or has no elements.
 
     Parameters
     ----------
@@ -192,11 +174,6 @@ def arg_max(
         One integer; negative counts from the end.
     dtype
         int32 or int64, of the result.
-
-    Raises
-    ------
-    RejectedError
-        If the axis is out of range, not one, or has no elements.
     """
     return x.argmax(axis=_one_axis(x, axis)).astype(dtype)
 

@@ -29,6 +29,8 @@ def requantize(
     - ``single`` 1: ``z = x * multiplier / 2^right`` rounded, in 64 bits; ``v = z + zero_point``;
 
     and the result is ``v`` clamped to [low, high]. See docs/numerics.md.
+    The result is int8, the broadcast shape of all arguments. Raises `ValueError` if a parameter is
+    out of range.
 
     Parameters
     ----------
@@ -48,15 +50,6 @@ def requantize(
         A name of `eightfold.golden.rounding.ROUNDINGS`, or integer codes 0..6.
     zero_point, low, high
         int8, ``low <= high``.
-
-    Returns
-    -------
-    int8, the broadcast shape of all arguments.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
     """
     one = _integers("single", single, 0, 1).astype(bool)
     factor = _integers("multiplier", multiplier, 0, INT32_MAX)

@@ -25,6 +25,10 @@ def resize_bilinear(
     """Return RESIZE_BILINEAR in integers: coordinates in steps of 1/1024, one rounding.
 
     Scales and zero points have no effect. Equals LiteRT and TFLite Micro.
+    The result is int8, shape (n, *size, c). Raises `RejectedError` if both options are set, the
+    rank is not 4, or a size is below 1. Raises `UndefinedError` if the last coordinate lies at or
+    beyond the end, where the kernels read out of bounds. Ratios that 1024 represents exactly are
+    safe.
 
     Parameters
     ----------
@@ -32,18 +36,6 @@ def resize_bilinear(
         Shape (n, h, w, c).
     size
         New height and width.
-
-    Returns
-    -------
-    int8, shape (n, *size, c).
-
-    Raises
-    ------
-    RejectedError
-        If both options are set, the rank is not 4, or a size is below 1.
-    UndefinedError
-        If the last coordinate lies at or beyond the end, where the kernels read out of bounds.
-        Ratios that 1024 represents exactly are safe.
     """
     if align_corners and half_pixel_centers:
         raise RejectedError("RESIZE_BILINEAR takes align_corners or half_pixel_centers, not both")
@@ -68,11 +60,7 @@ def bilinear_taps(
     ``count - 1``, if count > 1), ``u = i * step`` (``half_pixel_centers``: ``+ step div 2 - 512``),
     lower ``max(trunc(u / 1024), 0)``, upper ``min(trunc((u + 1023) / 1024), size - 1)``, and
     ``u - 1024 * lower`` between, which can be negative.
-
-    Raises
-    ------
-    UndefinedError
-        If the lower tap of the last output is not inside.
+    Raises `UndefinedError` if the lower tap of the last output is not inside.
     """
     span, steps = (size - 1, count - 1) if align_corners and count > 1 else (size, count)
     step = (_ONE * span + steps // 2) // steps
@@ -100,10 +88,7 @@ def resize_nearest_neighbor(
 ) -> NDArray[np.int8]:
     """Return RESIZE_NEAREST_NEIGHBOR; shapes as `resize_bilinear`. Equals LiteRT.
 
-    Raises
-    ------
-    RejectedError
-        If the rank is not 4, or a size is negative.
+    Raises `RejectedError` if the rank is not 4, or a size is negative.
     """
     rows, columns = new_size(x.shape, size, least=0)
     taps = [
@@ -133,10 +118,7 @@ def nearest_taps(
 def new_size(shape: tuple[int, ...], size: Sequence[int], least: int) -> tuple[int, int]:
     """Return height and width that ``size`` asks for an input of ``shape``.
 
-    Raises
-    ------
-    RejectedError
-        If the rank is not 4, or ``size`` is not two integers from ``least``.
+    Raises `RejectedError` if the rank is not 4, or ``size`` is not two integers from ``least``.
     """
     if len(shape) != 4:
         raise RejectedError(f"the input must have rank 4, not {len(shape)}")

@@ -5,25 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-ROUNDINGS = (
-    "half_away",
-    "half_up",
-    "half_down",
-    "half_even",
-    "toward_zero",
-    "down",
-    "up",
-)
+ROUNDINGS = ("half_away", "half_up", "half_down", "half_even", "toward_zero", "down", "up")
 """Names of the rounding modes; the position is the code that hardware and compiler use."""
 
 
 def rounding_code(rounding: "str | ArrayLike") -> NDArray[np.int64]:
     """Return the code, or the codes, of ``rounding``: a name of `ROUNDINGS` or integers 0..6.
 
-    Raises
-    ------
-    ValueError
-        If a name or code does not exist.
+    Raises `ValueError` if a name or code does not exist.
     """
     if isinstance(rounding, str):
         if rounding not in ROUNDINGS:
@@ -42,6 +31,9 @@ def rounding_shift(
 ) -> NDArray[np.int64]:
     """Return ``x / 2^e`` rounded to an integer.
 
+    The result is int64, the broadcast shape of the arguments. Raises `ValueError` if a shift or a
+    rounding mode is out of range.
+
     Parameters
     ----------
     x
@@ -52,15 +44,6 @@ def rounding_shift(
         With v = x / 2^e: ``half_away`` nearest, ties away from zero; ``half_up`` and ``half_down``
         nearest, ties toward +infinity and -infinity; ``half_even`` nearest, ties to even;
         ``toward_zero`` truncates; ``down`` floors; ``up`` takes the ceiling. Or integer codes.
-
-    Returns
-    -------
-    int64, the broadcast shape of the arguments.
-
-    Raises
-    ------
-    ValueError
-        If a shift or a rounding mode is out of range.
     """
     values, shift = np.asarray(x, dtype=np.int64), np.asarray(e, dtype=np.int64)
     if shift.size and not (shift.min() >= 0 and shift.max() <= 62):

@@ -36,11 +36,7 @@ def exponential_table(beta: float, input_scale: np.float32) -> tuple[Integers, i
     """Return ``exp(beta * s * d)`` in Q0 of d = 0, -1, .. -255, and the radius D.
 
     Differences below -D count as 0: their entries are 0.
-
-    Raises
-    ------
-    AbortedError
-        If ``beta * s * 2^26 <= 1``.
+    Raises `AbortedError` if ``beta * s * 2^26 <= 1``.
     """
     multiplier, shift = softmax_scaling(beta, input_scale)
     radius = input_radius(SCALED_DIFFERENCE_BITS, shift)
@@ -61,13 +57,8 @@ def softmax(
     """Return SOFTMAX over the last axis; the input's zero point has no effect.
 
     Without quantizations ``x`` is float32: ``e / sum(e)`` with the `exponentials` e.
-
-    Raises
-    ------
-    RejectedError
-        If the output is not (1/256 within 0.1 %, -128).
-    AbortedError
-        If ``beta * s * 2^26 <= 1``, or a row's exponentials sum to 512 or more.
+    Raises `RejectedError` if the output is not (1/256 within 0.1 %, -128). Raises `AbortedError` if
+    ``beta * s * 2^26 <= 1``, or a row's exponentials sum to 512 or more.
     """
     if input_quantization is None or output_quantization is None:
         exponential, total = exponentials(x, beta)

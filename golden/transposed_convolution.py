@@ -30,6 +30,8 @@ def transpose_conv_accumulators(
 
     Pixel (iy, ix) adds to output (iy * stride - pad + ky, ix * stride - pad + kx), if that is
     inside; ``window`` is that of the convolution from output to input, and gives pad.
+    The result is int32, shape ``output_shape``. Raises `RejectedError` if the shapes do not fit, or
+    a convolution of the output would not have the input's size.
 
     Parameters
     ----------
@@ -41,15 +43,6 @@ def transpose_conv_accumulators(
         Shape (o,), or None for 0.
     output_shape
         (n, oh, ow, o).
-
-    Returns
-    -------
-    int32, shape ``output_shape``.
-
-    Raises
-    ------
-    RejectedError
-        If the shapes do not fit, or a convolution of the output would not have the input's size.
     """
     check_shapes(x.shape, weights.shape, output_shape, window)
     _, *size, channels = (int(length) for length in output_shape)
@@ -64,10 +57,8 @@ def check_shapes(
 ) -> None:
     """Check the shapes of input, filter and output, as `transpose_conv_accumulators` has them.
 
-    Raises
-    ------
-    RejectedError
-        If they do not fit, or a convolution of the output would not have the input's size.
+    Raises `RejectedError` if they do not fit, or a convolution of the output would not have the
+    input's size.
     """
     if not len(inputs) == len(filters) == len(output) == 4:
         raise RejectedError("input, filter and output must have rank 4")
@@ -114,12 +105,8 @@ def transpose_conv(
 
     Shapes as in `transpose_conv_accumulators`. Filter zero points and bias scale are ignored.
     Equals LiteRT and TFLite Micro.
-
-    Raises
-    ------
-    RejectedError
-        As `transpose_conv_accumulators`; or if the bias zero point is not 0; if the scales are
-        neither one nor one per output channel.
+    Raises `RejectedError` as `transpose_conv_accumulators`; or if the bias zero point is not 0; if
+    the scales are neither one nor one per output channel.
     """
     check_bias_zero_point(bias_quantization)
     check_axis(weight_quantization, weights.shape, weights.shape[0])

@@ -22,13 +22,7 @@ from eightfold.golden.fixed_point_math import input_radius
 from eightfold.golden.fixed_point_math import logistic as logistic_in_fixed_point
 from eightfold.golden.fixed_point_math import tanh as tanh_in_fixed_point
 from eightfold.golden.floats import quantize_float
-from eightfold.golden.quantization import (
-    Quantization,
-    Reference,
-    clamp,
-    quantized_bounds,
-    saturate,
-)
+from eightfold.golden.quantization import Quantization, Reference, clamp, quantized_bounds, saturate
 from eightfold.golden.rounding import round_half_away
 
 CODES = np.arange(-128, 128, dtype=np.int64)
@@ -78,20 +72,14 @@ def tanh(
 
 
 def exponential(
-    x: NDArray[np.int8],
-    *,
-    input_quantization: Quantization,
-    output_quantization: Quantization,
+    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
 ) -> NDArray[np.int8]:
     """Return EXP: the table of ``exp(real)``, see `float_table`."""
     return look_up(x, float_table(_exp, input_quantization, output_quantization))
 
 
 def logarithm(
-    x: NDArray[np.int8],
-    *,
-    input_quantization: Quantization,
-    output_quantization: Quantization,
+    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
 ) -> NDArray[np.int8]:
     """Return LOG: the table of ``log(real)``, see `float_table`; -128 for ``real <= 0``.
 
@@ -156,11 +144,7 @@ def float_table(
     """Return the 256 results of ``function``, indexed by ``q & 255``, all in float32.
 
     ``round(function(s_in * (q - z_in)) * (1 / s_out)) + z_out``, ties away from zero, clamped.
-
-    Raises
-    ------
-    UndefinedError
-        If an entry leaves int32 before the clamp.
+    Raises `UndefinedError` if an entry leaves int32 before the clamp.
     """
     (scale, zero_point), (out_scale, out_zero) = inputs.per_tensor(), output.per_tensor()
     # The reciprocal of a very small scale is infinite, and 0 times that is no number.
@@ -212,22 +196,14 @@ def _elu_of_exp(x: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def square_root(
-    x: NDArray[np.int8],
-    *,
-    input_quantization: Quantization,
-    output_quantization: Quantization,
+    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
 ) -> NDArray[np.int8]:
     """Return SQRT: ``sqrt(s_in * (q - z_in)) / s_out``, truncated, plus ``z_out``, clamped.
 
     Each step in float32. LiteRT 2.3.0 has this kernel and no public source of it: the formula is
     the one of several that equals it where they differ, at quotients next to an integer.
-
-    Raises
-    ------
-    RejectedError
-        If a code is below the zero point.
-    UndefinedError
-        If a quotient leaves int32.
+    Raises `RejectedError` if a code is below the zero point. Raises `UndefinedError` if a quotient
+    leaves int32.
     """
     difference = _differences(x, input_quantization, "SQRT").astype(np.float32)
     out_scale, out_zero = output_quantization.per_tensor()
@@ -239,10 +215,7 @@ def square_root(
 
 
 def reciprocal_square_root(
-    x: NDArray[np.int8],
-    *,
-    input_quantization: Quantization,
-    output_quantization: Quantization,
+    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
 ) -> NDArray[np.int8]:
     """Return RSQRT: ``1 / sqrt(q - z_in)`` in fixed point, times ``1 / (sqrt(s_in) * s_out)``.
 
@@ -251,13 +224,8 @@ def reciprocal_square_root(
     float64 of the product in float32. The zero point itself gives 127.
 
     Source: TFLite ``kernels/elementwise.cc``, TFLite Micro's ``elementwise.cc``.
-
-    Raises
-    ------
-    RejectedError
-        If a code is below the zero point.
-    UndefinedError
-        If ``S - 20`` is outside -31..31.
+    Raises `RejectedError` if a code is below the zero point. Raises `UndefinedError` if ``S - 20``
+    is outside -31..31.
     """
     difference = _differences(x, input_quantization, "RSQRT")
     out_scale, out_zero = output_quantization.per_tensor()
@@ -275,10 +243,7 @@ def reciprocal_square_root(
 def _differences(x: NDArray[np.int8], inputs: Quantization, operator: str) -> Integers:
     """Return ``q - z_in`` of `CODES`, 0 for those below the zero point, of which x must have none.
 
-    Raises
-    ------
-    RejectedError
-        If it has.
+    Raises `RejectedError` if it has.
     """
     zero_point = inputs.per_tensor()[1]
     if (least := int(x.min(initial=127))) < zero_point:
@@ -297,19 +262,12 @@ def negate(x: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def absolute(
-    x: NDArray[np.int8],
-    *,
-    input_quantization: Quantization,
-    output_quantization: Quantization,
+    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
 ) -> NDArray[np.int8]:
     """Return ABS: ``|x - z_in|`` rescaled by ``s_in / s_out`` in float32, plus ``z_out``, clamped.
 
     LiteRT and TFLite Micro do not rescale if the scales are equal; a multiplier of 1 is exact too.
-
-    Raises
-    ------
-    UndefinedError
-        If the multiplier's left shift is 32 or more.
+    Raises `UndefinedError` if the multiplier's left shift is 32 or more.
     """
     (scale, zero_point), (out_scale, out_zero) = (
         input_quantization.per_tensor(),
@@ -331,11 +289,7 @@ def _fixed_point(
     """Return ``function`` in Q4, ``drop`` bits rounded off, ``offset`` added.
 
     Differences of codes at or beyond the radius saturate.
-
-    Raises
-    ------
-    UndefinedError
-        If the radius leaves int32 (input scale below 2^-28).
+    Raises `UndefinedError` if the radius leaves int32 (input scale below 2^-28).
     """
     scale, zero_point = inputs.per_tensor()
     multiplier, left_shift = quantize_multiplier(float(scale) * 2.0**27)
@@ -391,11 +345,7 @@ def relu(
     """Return RELU, RELU_N1_TO_1, RELU_0_TO_1 or LiteRT's RELU6 as an operator of its own.
 
     Rescaled by ``s_in / s_out`` in float32, then clamped to the codes of the real bounds.
-
-    Raises
-    ------
-    UndefinedError
-        If a bound leaves int32.
+    Raises `UndefinedError` if a bound leaves int32.
     """
     with np.errstate(over="ignore"):
         real = input_quantization.per_tensor()[0] / output_quantization.per_tensor()[0]
@@ -414,11 +364,7 @@ def relu6(
 
     That variant clamps to the codes of 0 and 6 on the input and never rescales, so that the two
     agree if input and output have the same scale and zero point.
-
-    Raises
-    ------
-    UndefinedError
-        If a bound leaves int32.
+    Raises `UndefinedError` if a bound leaves int32.
     """
     if reference == "tflm":
         return clamp(x, quantized_bounds("RELU6", input_quantization, UndefinedError))

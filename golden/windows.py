@@ -13,12 +13,8 @@ from eightfold.golden.errors import RejectedError, UndefinedError
 class Window:
     """A window's geometry; pairs are (vertical, horizontal).
 
-    Raises
-    ------
-    RejectedError
-        If a stride or dilation is below 1, or the padding has an unknown name.
-    UndefinedError
-        If the kernel is empty.
+    Raises `RejectedError` if a stride or dilation is below 1, or the padding has an unknown name.
+    Raises `UndefinedError` if the kernel is empty.
     """
 
     kernel: tuple[int, int]
@@ -48,11 +44,7 @@ class Window:
 
         SAME: ``ceil(size / stride)``; VALID: ``floor((size - extent) / stride) + 1``; EXPLICIT: as
         VALID for a size that includes `around`.
-
-        Raises
-        ------
-        UndefinedError
-            If there is none: an output without elements.
+        Raises `UndefinedError` if there is none: an output without elements.
         """
         stride = self.stride[axis]
         extent = self.extent(axis)
@@ -78,12 +70,7 @@ class Window:
     def output_sizes(self, shape: tuple[int, ...]) -> tuple[int, int]:
         """Return height and width of the result for an input of ``shape`` (n, h, w, c).
 
-        Raises
-        ------
-        RejectedError
-            If the rank is not 4.
-        UndefinedError
-            As `output_size`.
+        Raises `RejectedError` if the rank is not 4. Raises `UndefinedError` as `output_size`.
         """
         if len(shape) != 4:
             raise RejectedError(f"the input must have rank 4, not {len(shape)}")

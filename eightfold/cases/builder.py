@@ -111,6 +111,9 @@ class NetworkBuilder(ModelBuilder):
     ) -> list[Value]:
         """Add an operator, and return its results.
 
+        Raises `eightfold.golden.errors.SpecError` or `InputError` if golden has no shape for the
+        results.
+
         Parameters
         ----------
         inputs
@@ -120,11 +123,6 @@ class NetworkBuilder(ModelBuilder):
             the spec dictates them, and where results are not int8.
         options
             As `ModelBuilder.operator` takes them.
-
-        Raises
-        ------
-        eightfold.golden.errors.SpecError, InputError
-            If golden has no shape for the results.
         """
         indices = [each if isinstance(each, int) else each.index for each in inputs]
         shapes, dtype = self.results(operator, inputs, options)
@@ -149,10 +147,7 @@ class NetworkBuilder(ModelBuilder):
         return values
 
     def results(
-        self,
-        operator: str,
-        inputs: Sequence[Value | int],
-        options: Mapping[str, Any] | None = None,
+        self, operator: str, inputs: Sequence[Value | int], options: Mapping[str, Any] | None = None
     ) -> tuple[list[tuple[int, ...]], np.dtype]:
         """Return the shapes of an operator's results, and their element type.
 

@@ -198,11 +198,7 @@ class SingleOperator(NetworkBuilder):
         return float(np.float32(2.0 ** (round(exponent) if power else exponent)))
 
     def output_scale(
-        self,
-        suited: float,
-        unit: float,
-        far: tuple[float, float] = (-33.0, 29.0),
-        bits: int = 24,
+        self, suited: float, unit: float, far: tuple[float, float] = (-33.0, 29.0), bits: int = 24
     ) -> float:
         """Return a scale near ``suited``; in one of 8 models a far one, for other shifts.
 

@@ -171,11 +171,8 @@ class GrowingNetwork(SingleOperator):
     ) -> list[Value]:
         """Add an operator as `NetworkBuilder.add_several`; later ones may read int8 results.
 
-        Raises
-        ------
-        UnsuitableError
-            If the network gets more multiply-accumulates than it may have, a result more elements,
-            or their scale leaves `SCALES`.
+        Raises `UnsuitableError` if the network gets more multiply-accumulates than it may have, a
+        result more elements, or their scale leaves `SCALES`.
         """
         assert operator in self.operators
         shapes, dtype = self.results(operator, inputs, options)

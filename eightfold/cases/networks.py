@@ -40,6 +40,7 @@ def random_network(
     """Return a model of several operators, and an array for each of its inputs by index.
 
     Inputs and outputs are int8; with a QUANTIZE some are uint8, with a DEQUANTIZE float32 too.
+    Raises `KeyError` if an operator has no entry in `EXTENSIONS`.
 
     Parameters
     ----------
@@ -56,11 +57,6 @@ def random_network(
         may add to it.
     bounds
         By operator, what those are drawn within; nothing else if None.
-
-    Raises
-    ------
-    KeyError
-        If an operator has no entry in `EXTENSIONS`.
     """
     extensions = {name: EXTENSIONS[name] for name in sorted(operators)}
     network = GrowingNetwork(rng, frozenset(operators), max_elements, max_macs)

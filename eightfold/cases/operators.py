@@ -28,10 +28,7 @@ OPERATORS = tuple(sorted(MAKERS))
 def random_case(operator: str, rng: Random) -> Case:
     """Return a model of one operator, and an array for each of its inputs by tensor index.
 
-    Raises
-    ------
-    KeyError
-        If ``operator`` is not one of `OPERATORS`.
+    Raises `KeyError` if ``operator`` is not one of `OPERATORS`.
     """
     return MAKERS[operator].single(rng)
 

@@ -68,6 +68,9 @@ def import_model(
 ) -> Imported:
     """Return a quantized network as a ``.tflite`` file that keeps to the spec.
 
+    Raises `Refused` if layers have no exact int8 form; all of them are listed. Raises `InputError`
+    if the file is none of these, or cannot be read.
+
     Parameters
     ----------
     source
@@ -79,13 +82,6 @@ def import_model(
     fallback
         Whether layers of `layers.FUNCTIONS` that have no exact int8 form are kept: a table has for
         each code the nearest one of what the source's runtime computes.
-
-    Raises
-    ------
-    Refused
-        If layers have no exact int8 form; all of them are listed.
-    InputError
-        If the file is none of these, or cannot be read.
     """
     front_end = FRONT_ENDS.get(source.suffix)
     if front_end is None:

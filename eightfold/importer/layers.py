@@ -16,10 +16,7 @@ Taken = dict[str, Any]
 def take(network: Network, layer: Layer, given: Attributes) -> None:
     """Give a layer whose kind is an operator's name its kind and attributes.
 
-    Raises
-    ------
-    Refusal
-        If there is no int8 form of it, as far as is seen here.
+    Raises `Refusal` if there is no int8 form of it, as far as is seen here.
     """
     if layer.kind not in OPERATORS:
         raise Refusal("this type of layer is none of those that docs/fakequantize.md lists")

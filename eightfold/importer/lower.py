@@ -221,10 +221,7 @@ def _quantization(codes: Codes) -> dict[str, Any]:
 def weights_of(network: Network, layer: Layer, channel: int) -> tuple[NDArray[np.int8], NDArray]:
     """Return the codes of a layer's weights and a scale for each output channel, along an axis.
 
-    Raises
-    ------
-    Refusal
-        If they are not quantized, or not as the spec has them.
+    Raises `Refusal` if they are not quantized, or not as the spec has them.
     """
     constant = network.constants[layer.inputs[1]]
     if constant.scale is None:

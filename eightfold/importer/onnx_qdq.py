@@ -25,10 +25,8 @@ LOWEST_OPSET = 13
 def read(path: Path) -> Network:
     """Return the network of an ``.onnx`` file; layers without int8 form have a ``refusal``.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, its shapes are not fixed, or its opset is below `LOWEST_OPSET`.
+    Raises `InputError` if it cannot be read, its shapes are not fixed, or its opset is below
+    `LOWEST_OPSET`.
     """
     import onnx
     import onnx.reference

@@ -27,11 +27,7 @@ def read(path: Path) -> Network:
     """Return the network of an ``.xml`` file, whose ``.bin`` lies beside it.
 
     Layers that have no int8 form are part of it, with the reason as their ``refusal``.
-
-    Raises
-    ------
-    InputError
-        If OpenVINO cannot read the file, or its shapes are not fixed.
+    Raises `InputError` if OpenVINO cannot read the file, or its shapes are not fixed.
     """
     import openvino
     import openvino.opset13

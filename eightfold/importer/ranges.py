@@ -297,11 +297,7 @@ def tabled(network: Network, layer: Layer, codes: Codes) -> NDArray[np.float64]:
     """Return what the source's runtime makes of each code: a row of 256 for each channel, or one.
 
     Channels are axis 1.
-
-    Raises
-    ------
-    Refusal
-        If a result is no number, or elements differ otherwise than by channel.
+    Raises `Refusal` if a result is no number, or elements differ otherwise than by channel.
     """
     if "rows" in layer.attributes:
         return layer.attributes["rows"]

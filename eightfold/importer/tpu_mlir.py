@@ -196,6 +196,9 @@ def import_program(
 ) -> ImportedProgram:
     """Return a float network as one of TPU-MLIR's int8 forms.
 
+    Raises `Refused` if layers have no form; all of them are listed. Raises `InputError` if the file
+    is none of these, cannot be read, or the samples are not its inputs'.
+
     Parameters
     ----------
     source
@@ -207,13 +210,6 @@ def import_program(
     asymmetric
         Whether scales and zero points are of [least, greatest], all int8; else of a threshold, int8
         with zero point 0, or uint8 of what is never negative.
-
-    Raises
-    ------
-    Refused
-        If layers have no form; all of them are listed.
-    InputError
-        If the file is none of these, cannot be read, or the samples are not its inputs'.
     """
     if source.suffix not in SUFFIXES:
         raise InputError(f"{source}: --spec tpu-mlir takes {', '.join(SUFFIXES)} files")

@@ -186,6 +186,9 @@ class ModelBuilder:
     ) -> None:
         """Add a builtin operator.
 
+        Raises `ValueError` if there is no such operator, it has no such option, or an option's
+        vector holds other numbers.
+
         Parameters
         ----------
         name
@@ -200,12 +203,6 @@ class ModelBuilder:
         version
             Version that the file asks of the operator; None: the lowest. Runtimes only look whether
             it is registered.
-
-        Raises
-        ------
-        ValueError
-            If there is no such operator, it has no such option, or an option's vector holds other
-            numbers.
         """
         if name not in OPERATOR_CODES:
             raise ValueError(f"{name}: no such builtin operator")

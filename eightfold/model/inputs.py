@@ -13,20 +13,13 @@ Inputs = Mapping[int | str, np.ndarray] | Mapping[int, np.ndarray] | Mapping[str
 
 _BY_INDEX = re.compile(r"tensor_(\d+)", re.ASCII)
 
-_RANGES = {
-    np.dtype(np.int8): (-128, 128),
-    np.dtype(np.uint8): (0, 256),
-    np.dtype(np.bool_): (0, 2),
-}
+_RANGES = {np.dtype(np.int8): (-128, 128), np.dtype(np.uint8): (0, 256), np.dtype(np.bool_): (0, 2)}
 
 
 def random_inputs(graph: Graph, seed: int) -> dict[int, np.ndarray]:
     """Draw int8, uint8 and bool inputs uniformly from all values, float32 ones from [-8, 8).
 
-    Raises
-    ------
-    InputError
-        If an input has another dtype.
+    Raises `InputError` if an input has another dtype.
     """
     rng = np.random.default_rng(seed)
     inputs = {}
@@ -48,12 +41,8 @@ def resolve_inputs(graph: Graph, given: Inputs) -> dict[int, np.ndarray]:
     """Return the arrays by tensor index, one for each input of the graph.
 
     ``tensor_<index>`` means the tensor of that index where it is an input, whatever the names.
-
-    Raises
-    ------
-    InputError
-        If an input is missing, unknown, given twice, or of another shape or dtype; the message
-        lists the inputs expected.
+    Raises `InputError` if an input is missing, unknown, given twice, or of another shape or dtype;
+    the message lists the inputs expected.
     """
     inputs: dict[int, np.ndarray] = {}
     for key, array in given.items():
@@ -76,10 +65,7 @@ def resolve_inputs(graph: Graph, given: Inputs) -> dict[int, np.ndarray]:
 def frames_of(graph: Graph, given: Inputs, count: int) -> list[dict[int, np.ndarray]]:
     """Return what `resolve_inputs` does for each of ``count`` frames, the first axis of each array.
 
-    Raises
-    ------
-    InputError
-        As `resolve_inputs`; or if an array has not as many frames.
+    Raises `InputError` as `resolve_inputs`; or if an array has not as many frames.
     """
     for key, array in given.items():
         if array.shape[:1] != (count,):

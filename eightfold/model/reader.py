@@ -112,20 +112,16 @@ def read_model(source: bytes | str | Path) -> Graph:
     Element types int8, int16, int32, int64, uint8, float32 and bool are read. Shapes are those that
     the file states for running it as it is: a batch size that could be changed by resizing is taken
     as written. `eightfold.operators.load_model` returns graphs that have passed the gate.
+    Raises `InputError` if there is no such file, or it is damaged, not a model, or uses what is not
+    supported: custom operators, subgraphs in use other than those of CALL_ONCE and composites,
+    dynamic shapes, sparse tensors, other element types, data outside the file; or another subgraph
+    or a signature is what LiteRT does not read (`eightfold.model.beside`). The message is one line
+    and starts with the file's name.
 
     Parameters
     ----------
     source
         The bytes of a ``.tflite`` file, or its path.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is damaged, not a model, or uses what is not supported:
-        custom operators, subgraphs in use other than those of CALL_ONCE and composites, dynamic
-        shapes, sparse tensors, other element types, data outside the file; or another subgraph or a
-        signature is what LiteRT does not read (`eightfold.model.beside`). The message is one line
-        and starts with the file's name.
     """
     with named(source):
         content = source if isinstance(source, bytes) else _read_file(source)
@@ -149,11 +145,9 @@ def named(source: bytes | str | Path) -> Iterator[None]:
 def _check_order(graph: Graph) -> None:
     """Check that the operators can run one after the other, each tensor produced once.
 
-    Raises
-    ------
-    InputError
-        If an operator reads a tensor that nothing before it produces (so also for a cycle), a
-        tensor is produced twice, or the graph's inputs or outputs are repeated or never produced.
+    Raises `InputError` if an operator reads a tensor that nothing before it produces (so also for a
+    cycle), a tensor is produced twice, or the graph's inputs or outputs are repeated or never
+    produced.
     """
     tensors = graph.tensors
     for kind, indices in (("inputs", graph.inputs), ("outputs", graph.outputs)):

@@ -83,6 +83,8 @@ _TYPES = {"in_data_type", "out_data_type", "out_type", "output_type", "quantized
 def options_fault(source: Source, name: str, table: str | None, options: Any) -> str | None:
     """Return in words which option of an operator LiteRT refuses to read; None if it reads all.
 
+    Raises `InputError` if options refer to bytes outside of the file.
+
     Parameters
     ----------
     source
@@ -91,11 +93,6 @@ def options_fault(source: Source, name: str, table: str | None, options: Any) ->
         The operator's.
     table, options
         Its options' name and their accessors; None if it has none, or those of another operator.
-
-    Raises
-    ------
-    InputError
-        If options refer to bytes outside of the file.
     """
     if table is None or options is None:
         return f"{name} has no options" if name in _NOT_EMPTY else None

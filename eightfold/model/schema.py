@@ -75,10 +75,7 @@ OPERATOR_CODES = _codes("BuiltinOperator")
 OPERATOR_NAMES = {code: name for name, code in OPERATOR_CODES.items()}
 """The reverse of `OPERATOR_CODES`."""
 
-UNIONS = {
-    "BuiltinOptions": _codes("BuiltinOptions"),
-    "BuiltinOptions2": _codes("BuiltinOptions2"),
-}
+UNIONS = {"BuiltinOptions": _codes("BuiltinOptions"), "BuiltinOptions2": _codes("BuiltinOptions2")}
 """Type codes of the two unions that hold an operator's options, by the name of the table."""
 
 TENSOR_TYPES = _codes("TensorType")
@@ -159,10 +156,7 @@ def option_codes(field: str) -> dict[str, int] | None:
 def encode_option(field: str, value: Any) -> Any:
     """Return an option's value as the flatbuffer holds it: the code of an enum's string.
 
-    Raises
-    ------
-    ValueError
-        If ``value`` is a string and not a member of the field's enum.
+    Raises `ValueError` if ``value`` is a string and not a member of the field's enum.
     """
     codes = option_codes(field)
     if isinstance(value, str) and codes is not None:
@@ -175,10 +169,7 @@ def encode_option(field: str, value: Any) -> Any:
 def decode_option(field: str, value: Any) -> Any:
     """Return an option as a plain value: enums as strings, vectors as tuples, text as `str`.
 
-    Raises
-    ------
-    ValueError
-        If the code is not a member of the field's enum.
+    Raises `ValueError` if the code is not a member of the field's enum.
     """
     if isinstance(value, np.ndarray):
         return tuple(value.tolist())

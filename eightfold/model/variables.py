@@ -57,6 +57,8 @@ def with_variables(
     """Return a graph whose operators read and compute the values of variables as tensors.
 
     A variable without an initial value is no state: it is assigned before it is read.
+    Raises `InputError` if a variable is read that has no value, or is assigned different shapes or
+    element types; or if a handle is used for anything else.
 
     Parameters
     ----------
@@ -66,12 +68,6 @@ def with_variables(
         Subgraph 0.
     initial
         What `initial_values` returns of each subgraph that an operator of CALL_ONCE runs, in order.
-
-    Raises
-    ------
-    InputError
-        If a variable is read that has no value, or is assigned different shapes or element types;
-        or if a handle is used for anything else.
     """
     return _Resolver(graph, main, {k: v for each in initial for k, v in each.items()}).graph()
 
@@ -222,10 +218,7 @@ def _keys(subgraph: Subgraph) -> dict[int, Hashable]:
 def initial_values(subgraph: Subgraph) -> dict[Hashable, Tensor]:
     """Return the constants that a subgraph of CALL_ONCE assigns to variables.
 
-    Raises
-    ------
-    InputError
-        If it does anything else.
+    Raises `InputError` if it does anything else.
     """
     keys = _keys(subgraph)
     found: dict[Hashable, Tensor] = {}

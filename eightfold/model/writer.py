@@ -70,10 +70,7 @@ def write(builder: flatbuffers.Builder, value: Any) -> Any:
 def pack(model: Table) -> bytes:
     """Return the file of a table ``Model``.
 
-    Raises
-    ------
-    TypeError
-        If a number does not fit its field.
+    Raises `TypeError` if a number does not fit its field.
     """
     builder = flatbuffers.Builder(1024)
     builder.Finish(write(builder, model), _FILE_IDENTIFIER)

@@ -134,10 +134,7 @@ class Node:
 def window_of(operator: Operator, kernel: tuple[int, int]) -> Window:
     """Return the window of a convolution or pool from its options; pools have no dilation.
 
-    Raises
-    ------
-    eightfold.golden.errors.SpecError
-        If a size is below 1.
+    Raises `eightfold.golden.errors.SpecError` if a size is below 1.
     """
     options = operator.options
     return Window(
@@ -153,12 +150,8 @@ def quantization_of(tensor: Tensor) -> Quantization:
     """Return a tensor's quantization as golden takes it: no axis if there is one scale.
 
     The same object each time: golden remembers what it derives from one.
-
-    Raises
-    ------
-    InputError
-        If the tensor is not quantized, or a scale is no positive number. The runtimes look at
-        scales only where they compute with them, and so does this function.
+    Raises `InputError` if the tensor is not quantized, or a scale is no positive number. The
+    runtimes look at scales only where they compute with them, and so does this function.
     """
     if (known := _QUANTIZATIONS.get(tensor)) is not None:
         return known

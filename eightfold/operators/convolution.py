@@ -52,14 +52,7 @@ from eightfold.operators.definition import (
     named_arguments,
     quantization,
 )
-from eightfold.operators.lines import (
-    SHOWN,
-    end_lines,
-    own_index,
-    pair_lines,
-    total,
-    values_text,
-)
+from eightfold.operators.lines import SHOWN, end_lines, own_index, pair_lines, total, values_text
 from eightfold.operators.rules import (
     INT32_RANGE,
     WEIGHT_RANGE,

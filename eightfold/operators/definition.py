@@ -236,10 +236,8 @@ class Definition:
     def run(self, call: OperatorCall) -> list[np.ndarray]:
         """Return the outputs.
 
-        Raises
-        ------
-        InputError, eightfold.golden.errors.SpecError
-            If the tensors do not fit, or golden refuses the operator. The message does not name it.
+        Raises `InputError` or `eightfold.golden.errors.SpecError` if the tensors do not fit, or
+        golden refuses the operator. The message does not name it.
         """
         first, named = self.arguments(call)
         results = self.golden(*first, **named)
@@ -266,10 +264,7 @@ class Definition:
     def check(self, node: Node) -> None:
         """Check operands and number of results.
 
-        Raises
-        ------
-        eightfold.golden.errors.RejectedError
-            If they are not as the record says.
+        Raises `eightfold.golden.errors.RejectedError` if they are not as the record says.
         """
         self._check_counts(node)
         activation = node.activation()

@@ -24,6 +24,8 @@ def explain_element(
 ) -> list[str]:
     """Return the arithmetic of one element of an operator's output, step by step.
 
+    Raises `InputError` if there is no such element, or as `eightfold.operators.run_operator`.
+
     Parameters
     ----------
     graph, operator, reference
@@ -38,11 +40,6 @@ def explain_element(
     Returns
     -------
     Lines ``formula = value``, after one that names the element; the last value is the element's.
-
-    Raises
-    ------
-    InputError
-        If there is no such element, or as `eightfold.operators.run_operator`.
     """
     place = _place(graph, operator, values, output, index)
     title = f"{operator}, output {output}, element {list(place)}:"

@@ -91,10 +91,8 @@ def fold_operands(graph: Graph, reference: Reference = "litert") -> tuple[Graph,
 def with_folded_operands(graph: Graph, reference: Reference = "litert") -> Graph:
     """Return the graph of `fold_operands`.
 
-    Raises
-    ------
-    InputError
-        If an operand contradicts the graph, such as RESHAPE's shape its result's declared one.
+    Raises `InputError` if an operand contradicts the graph, such as RESHAPE's shape its result's
+    declared one.
     """
     graph, refusals = fold_operands(graph, reference)
     if refusals:

@@ -237,6 +237,7 @@ def run_graph(
     """Return the inputs and every tensor that the graph's operators compute, by index.
 
     Not there is what no output of the graph comes from, if no number is the result.
+    Raises `InputError` as `eightfold.operators.run_operator`.
 
     Parameters
     ----------
@@ -248,11 +249,6 @@ def run_graph(
         are left out are initial.
     operators
         Run only these operators of the graph, in this order; all of them if None.
-
-    Raises
-    ------
-    InputError
-        As `eightfold.operators.run_operator`.
     """
     return _prepared(graph, reference, 1).run(graph, inputs, operators)
 
@@ -264,11 +260,7 @@ def run_graphs(
 
     Those of a graph with variables are one after another, from what the first entry has of them:
     each entry begins with the state that the one before has left.
-
-    Raises
-    ------
-    InputError
-        As `eightfold.operators.run_operator`, for the first entry that is refused.
+    Raises `InputError` as `eightfold.operators.run_operator`, for the first entry that is refused.
     """
     results: list[dict[int, np.ndarray]] = []
     if graph.variables:

@@ -42,6 +42,8 @@ def with_batch(graph: Graph, batch: int) -> Graph:
 
     As LiteRT does when an input is resized, every shape is computed anew from the inputs, and from
     constants that depend on shapes alone, such as SHAPE, STRIDED_SLICE and PACK before a RESHAPE.
+    Raises `InputError` if no input leaves dimension 0 open, or an operator has no such batch, such
+    as a RESHAPE to a constant shape: the message names the first.
 
     Parameters
     ----------
@@ -49,12 +51,6 @@ def with_batch(graph: Graph, batch: int) -> Graph:
         From `eightfold.model.read_model`.
     batch
         At least 1.
-
-    Raises
-    ------
-    InputError
-        If no input leaves dimension 0 open, or an operator has no such batch, such as a RESHAPE
-        to a constant shape: the message names the first.
     """
     opened = {index for index in graph.inputs if graph.tensors[index].open_batch}
     if not opened:
@@ -116,6 +112,9 @@ def load_model(
     Every operator has passed `eightfold.operators.gate.prepare`: what its record says holds, and
     the shapes and element types of its results are those that its kernel computes; `Graph.notes`
     says which of them the file left open.
+    Raises `InputError` as `eightfold.model.read_model` and `eightfold.operators.load.with_batch`;
+    or an operator does not pass, or the model is beyond the limits. The message is one line and
+    starts with the file's name.
 
     Parameters
     ----------
@@ -125,13 +124,6 @@ def load_model(
         Of memory and elements; the defaults of `Limits` if None.
     batch
         Entries along dimension 0 of the inputs that leave it open; None: as the file states it.
-
-    Raises
-    ------
-    InputError
-        As `eightfold.model.read_model` and `eightfold.operators.load.with_batch`; or an operator
-        does not pass, or the model is beyond the limits. The message is one line and starts with
-        the file's name.
     """
     graph = read_model(source)
     with named(source):
@@ -160,11 +152,8 @@ def require_int8(graph: Graph) -> None:
     """Check that no operator works on float32, uint8 or int16: such a network is to be converted.
 
     Operators that turn float32 into int8 and back may stand at the edges of a model.
-
-    Raises
-    ------
-    InputError
-        If there are such operators. The message says of the first one how to convert the network.
+    Raises `InputError` if there are such operators. The message says of the first one how to
+    convert the network.
     """
     found = [each for each in misfits(graph) if each[1].dtype.name in _CONVERSIONS]
     if not found:

@@ -15,13 +15,7 @@ from eightfold.golden.quantization import fused_bounds
 from eightfold.golden.steps import step_lines
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.convolution import check_padding
-from eightfold.operators.definition import (
-    Definition,
-    Element,
-    Function,
-    Shape,
-    named_arguments,
-)
+from eightfold.operators.definition import Definition, Element, Function, Shape, named_arguments
 from eightfold.operators.lines import values_text
 from eightfold.operators.rules import SpecEntry
 from eightfold.operators.stacks import IMAGES

@@ -162,14 +162,10 @@ REDUCTION: dict[str, Definition] = {
         spec=SpecEntry(7, output=FixedQuantization(1.0, 128.0, 0)),
     ),
     "LOG_SOFTMAX": _rows(
-        log_softmax,
-        "float32",
-        spec=SpecEntry(25, output=FixedQuantization(16.0, 256.0, 127)),
+        log_softmax, "float32", spec=SpecEntry(25, output=FixedQuantization(16.0, 256.0, 127))
     ),
     "SOFTMAX": _rows(
-        softmax,
-        "float32",
-        spec=SpecEntry(13, output=FixedQuantization(1.0, 256.0, -128)),
+        softmax, "float32", spec=SpecEntry(13, output=FixedQuantization(1.0, 256.0, -128))
     ),
     "ARG_MAX": _index_of_extreme(reduction.arg_max, spec=SpecEntry(27)),
     "ARG_MIN": _index_of_extreme(reduction.arg_min),

@@ -91,10 +91,7 @@ def _resize(golden: Function, shapes: Shapes, explain: Explain, **spec: Any) -> 
 
 RESIZE: dict[str, Definition] = {
     "RESIZE_BILINEAR": _resize(
-        resize.resize_bilinear,
-        _bilinear_shapes,
-        _explain_bilinear,
-        spec=SpecEntry(12, same=True),
+        resize.resize_bilinear, _bilinear_shapes, _explain_bilinear, spec=SpecEntry(12, same=True)
     ),
     "RESIZE_NEAREST_NEIGHBOR": _resize(
         resize.resize_nearest_neighbor, _shapes(least=0), explain_copy

@@ -49,10 +49,7 @@ def named_errors(operator: Operator) -> Iterator[None]:
 def require_supported(graph: Graph, operators: Iterable[Operator]) -> None:
     """Check that golden has operators, and runs them with tensors of these element types.
 
-    Raises
-    ------
-    InputError
-        If not: all of which that is so, each with the reason.
+    Raises `InputError` if not: all of which that is so, each with the reason.
     """
     reasons = ((operator, unsupported(graph.tensors, operator)) for operator in operators)
     if unfit := [f"{operator}: {reason}" for operator, reason in reasons if reason]:
@@ -60,12 +57,12 @@ def require_supported(graph: Graph, operators: Iterable[Operator]) -> None:
 
 
 def run_operator(
-    graph: Graph,
-    operator: Operator,
-    values: Mapping[int, np.ndarray],
-    reference: str = "litert",
+    graph: Graph, operator: Operator, values: Mapping[int, np.ndarray], reference: str = "litert"
 ) -> list[np.ndarray]:
     """Return the outputs of an operator, in its order.
+
+    Raises `InputError` if the operator is not supported, its tensors do not fit, or the reference
+    kernels would reject it, abort, or compute what C++ leaves undefined. Names index and operator.
 
     Parameters
     ----------
@@ -77,12 +74,6 @@ def run_operator(
         The tensors that are no constants, by index. Shapes come from the arrays, not the graph.
     reference
         ``litert`` or ``tflm``: whose kernels to equal where they differ.
-
-    Raises
-    ------
-    InputError
-        If the operator is not supported, its tensors do not fit, or the reference kernels would
-        reject it, abort, or compute what C++ leaves undefined. Names index and operator.
     """
     if reference not in ("litert", "tflm"):
         raise InputError(f"reference must be litert or tflm, not {reference!r}")

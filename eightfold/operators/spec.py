@@ -74,7 +74,7 @@ _GENERAL: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "spec, signed integer vs unsigned integer": {
-        "Eight bits are signed, int8: a zero point of 0 is symmetric.": ("data_type int8",),
+        "Eight bits are signed, int8: a zero point of 0 is symmetric.": ("data_type int8",)
     },
     "spec, per-axis vs per-tensor": {
         "Per tensor is one scale and zero point for all of it.": ("granularity per-tensor",),
@@ -95,7 +95,7 @@ _GENERAL: dict[str, dict[str, tuple[str, ...]]] = {
     "spec, int8 quantized operator specifications": {
         "Of an operator without a row nothing is said.": (
             f"the operator table has {len(SPEC_ROWS)} rows",
-        ),
+        )
     },
 }
 """The general sentences by section, each with what is checked."""
@@ -189,11 +189,7 @@ def rule(identity: str) -> SpecRule:
 
     A mistake with a name cites no identity by itself: `eightfold.conformance.citation.BROKEN` has
     which rule each breaks, by place in an operator's row, or by identity.
-
-    Raises
-    ------
-    InputError
-        If there is none; the message names the nearest.
+    Raises `InputError` if there is none; the message names the nearest.
     """
     if identity.upper() not in RULES:
         raise InputError(f"no rule {identity!r} in the spec; {_nearest(identity)}")
@@ -203,10 +199,7 @@ def rule(identity: str) -> SpecRule:
 def rules_of(name: str) -> list[SpecRule]:
     """Return the rules of an operator's row in its order, of `GENERAL`, or of one identity.
 
-    Raises
-    ------
-    InputError
-        If there are none; the message names the nearest.
+    Raises `InputError` if there are none; the message names the nearest.
     """
     found = [each for each in RULES.values() if name.upper() in (each.operator, each.identity)]
     if not found:

@@ -37,6 +37,7 @@ def add_symmetric(
     "Add", symmetric. The int16 sum of int8 never overflows: 2 * 128 * 127 < 2^15. That of uint8,
     where no multiplier is negative, fits 16 bits without a sign (assumed): 2 * 255 * 127 < 2^16.
     Shapes broadcast.
+    Raises `RejectedError` if a multiplier or rshift is out of range, or the shapes do not fit.
 
     Parameters
     ----------
@@ -45,11 +46,6 @@ def add_symmetric(
         S_b / S_y.
     rshift
         -32..62. The shift is the requantizer's, with fields ``requantizer(1, rshift)``.
-
-    Raises
-    ------
-    RejectedError
-        If a multiplier or rshift is out of range, or the shapes do not fit.
     """
     first, second = _signed_bytes("a multiplier", multipliers)
     x, y = broadcast(a, b)
@@ -71,13 +67,8 @@ def add_asymmetric(
 
     In float32, one rounding per operation: ``S_a (q_a - Z_a)``, ``S_b (q_b - Z_b)``, their sum, and
     `eightfold.golden.tpu_mlir.numbers.quantize`, which divides by S_y. Shapes broadcast.
-
-    Raises
-    ------
-    RejectedError
-        If the shapes do not fit.
-    UndefinedError
-        If the sum is NaN, from scales that overflow.
+    Raises `RejectedError` if the shapes do not fit. Raises `UndefinedError` if the sum is NaN, from
+    scales that overflow.
     """
     x, y = broadcast(a, b)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -100,6 +91,7 @@ def leaky_relu(
     "LeakyReLU", step 3, saturated. S_x = S_y, by the chapter's calibration. The chapter
     prints the condition q_x >= 0 for X >= 0, that is q_x >= Z_x, and ``M >> rshift`` before the
     factor; read as Scale (q_x - Z_x): the product is shifted.
+    Raises `RejectedError` if the multiplier or rshift is out of range.
 
     Parameters
     ----------
@@ -107,11 +99,6 @@ def leaky_relu(
         -127..127, -32..62: `eightfold.golden.tpu_mlir.numbers.search_multiplier` of alpha, 8 bits.
         The product is an accumulator that the requantizer shifts, with fields ``requantizer(1,
         rshift)``.
-
-    Raises
-    ------
-    RejectedError
-        If the multiplier or rshift is out of range.
     """
     (factor,) = _signed_bytes("the multiplier", (multiplier,))
     return _sloped(
@@ -134,6 +121,7 @@ def prelu(
 
     That is ``q_alpha * M_i8 (q_x - Z_x) >> rshift_i8 + Z_y``: "PReLU", step 3, saturated;
     S_x = S_y. Otherwise as `leaky_relu`.
+    Raises `RejectedError` if a multiplier or rshift is out of range, or the channels do not fit.
 
     Parameters
     ----------
@@ -144,11 +132,6 @@ def prelu(
     multiplier, rshift
         ``S_alpha ~ M / 2^rshift``; M -127..127 per channel or for all, one rshift:
         `eightfold.golden.tpu_mlir.numbers.search_shared`.
-
-    Raises
-    ------
-    RejectedError
-        If a multiplier or rshift is out of range, or the channels do not fit.
     """
     slope = alpha.astype(np.int64) * _signed_bytes("a multiplier", multiplier)
     if x.ndim < 2 or slope.ndim > 1 or slope.size not in (1, x.shape[1]):
@@ -173,18 +156,13 @@ def pad(
     "Pad", step 2, saturated; S_x = S_y. The value as
     `eightfold.golden.tpu_mlir.numbers.quantize`: float32, ties away from zero. After the chapter's
     calibration Z_x = Z_y, and the codes are copied.
+    Raises `RejectedError` if a padding is negative or missing. Raises `UndefinedError` if the value
+    is NaN.
 
     Parameters
     ----------
     paddings
         Shape (rank, 2): before and after along each axis.
-
-    Raises
-    ------
-    RejectedError
-        If a padding is negative or missing.
-    UndefinedError
-        If the value is NaN.
     """
     amounts = np.asarray(paddings, dtype=np.int64)
     if amounts.shape != (x.ndim, 2) or np.any(amounts < 0):

@@ -36,11 +36,8 @@ def asymmetric(minimum: float, maximum: float, code: Code = "int8") -> Quantizat
 
     ``S = (max - min) / (qmax - qmin)``, ``Z = Round(qmin - min / S)`` ("Asymmetric Quantization").
     Assumed: float64 with one rounding of S to float32 at the end, Round with ties away from zero.
-
-    Raises
-    ------
-    UndefinedError
-        If the range is empty, not finite, or does not contain 0, so that Z is no code.
+    Raises `UndefinedError` if the range is empty, not finite, or does not contain 0, so that Z is
+    no code.
     """
     qmin, qmax = RANGES[code]
     low, high = float(minimum), float(maximum)
@@ -66,16 +63,12 @@ def symmetric(
 
     ``S = threshold / 128`` of an activation, ``/ 127`` of a weight, ``/ 255`` in uint8
     ("Symmetric Quantization"). The quotient is rounded once, to float32.
+    Raises `UndefinedError` if a threshold is not positive and finite.
 
     Parameters
     ----------
     threshold
         A number, or one per slice along ``axis`` ("PerAxis").
-
-    Raises
-    ------
-    UndefinedError
-        If a threshold is not positive and finite.
     """
     steps = {"activation": 128, "weight": 127, "uint8": 255}[kind]
     thresholds = np.atleast_1d(np.asarray(threshold, dtype=np.float64))
@@ -87,20 +80,13 @@ def symmetric(
 
 
 def quantize(
-    real: ArrayLike,
-    quantization: Quantization,
-    code: Code = "int8",
-    rounding: str = "half_away",
+    real: ArrayLike, quantization: Quantization, code: Code = "int8", rounding: str = "half_away"
 ) -> NDArray[Any]:
     """Return ``q = r / S + Z``, rounded and saturated to the ends of ``code``.
 
     Both operations in float32. Assumed: the sum is rounded, not the quotient; ties away from
     zero unless ``rounding`` (a name of `eightfold.golden.rounding.ROUNDINGS`) says otherwise.
-
-    Raises
-    ------
-    UndefinedError
-        If a value is NaN, or a scale 0.
+    Raises `UndefinedError` if a value is NaN, or a scale 0.
     """
     values = np.asarray(real, dtype=np.float32)
     scale, zero_point = quantization.along_axis(values.ndim)
@@ -130,11 +116,7 @@ def round_float(values: ArrayLike, rounding: str = "half_away") -> NDArray[np.fl
     """Return finite ``values`` rounded to integers in one of the seven modes, as float64.
 
     Exact for every float32, and for float64 up to 2^52 that is not within 2^-53 of a tie.
-
-    Raises
-    ------
-    ValueError
-        If the mode does not exist.
+    Raises `ValueError` if the mode does not exist.
     """
     x = np.asarray(values, dtype=np.float64)
     # float64 has room for a half below the last bit of every float32 that has a fraction.
@@ -156,11 +138,7 @@ def decompose(scale: ArrayLike) -> tuple[Integers, Integers]:
     ``scale = 2^-n M0``, ``0.5 <= M0 < 1``, ``Multiplier = round(M0 * 2^31)``, ``rshift = n + 31``
     ("Scale Conversion"): 0.1234 is 2119995857 >> 34. In float64, ties away from zero. The chapter
     has n >= 0; a scale up to 2^31 only makes rshift smaller. Below 2^-32 both are 0, 0.
-
-    Raises
-    ------
-    UndefinedError
-        If a scale is negative, not finite, or needs a negative rshift.
+    Raises `UndefinedError` if a scale is negative, not finite, or needs a negative rshift.
     """
     multiplier, shift = quantize_multiplier(scale)
     if np.any(multiplier < 0) or np.any(shift > 31):
@@ -179,11 +157,7 @@ def search_multiplier(
     float32. A negative rshift is a left shift; a negative scale gives a negative multiplier.
 
     The chapter names the two sizes and no procedure; assumed from the project's public code.
-
-    Raises
-    ------
-    UndefinedError
-        If ``scale`` is not finite, or too large for every shift.
+    Raises `UndefinedError` if ``scale`` is not finite, or too large for every shift.
     """
     with np.errstate(over="ignore", under="ignore"):
         real = float(np.float32(scale))
@@ -205,11 +179,7 @@ def search_shared(scales: ArrayLike, bits: Literal[8, 32] = 8) -> tuple[Integers
     ``rshift`` is `search_multiplier`'s, right shifts only, for the scale with the largest
     magnitude; ``Multiplier = round(scale * 2^rshift)``, ties away from zero. The chapter's Add and
     PReLU have several multipliers and one rshift, and no procedure; this one is assumed.
-
-    Raises
-    ------
-    UndefinedError
-        As `search_multiplier`.
+    Raises `UndefinedError` as `search_multiplier`.
     """
     reals = np.asarray(scales, dtype=np.float32).astype(np.float64)
     _, shift = search_multiplier(float(np.max(np.abs(reals))), bits, right_only=True)
@@ -219,10 +189,7 @@ def search_shared(scales: ArrayLike, bits: Literal[8, 32] = 8) -> tuple[Integers
 def code_of(codes: NDArray[Any]) -> Code:
     """Return the type of ``codes``.
 
-    Raises
-    ------
-    RejectedError
-        If it is neither int8 nor uint8.
+    Raises `RejectedError` if it is neither int8 nor uint8.
     """
     if codes.dtype.name not in RANGES:
         raise RejectedError(f"codes must be int8 or uint8, not {codes.dtype}")
@@ -271,6 +238,7 @@ def requantizer(
 
     A negative rshift of the first two modes, a left shift, goes into the multiplier. One that
     does not fit is clipped: with it every accumulator but 0 saturates, before and after.
+    Raises `RejectedError` if a multiplier or shift is out of range.
 
     Parameters
     ----------
@@ -278,11 +246,6 @@ def requantizer(
         0..2^31-1, per tensor or per output channel (last axis); ignored in mode ``shift``.
     rshift
         -32..62; ``tflite`` -31..30.
-
-    Raises
-    ------
-    RejectedError
-        If a multiplier or shift is out of range.
     """
     factor = np.asarray(1 if mode == "shift" else multiplier, dtype=np.int64)
     shift = np.asarray(rshift, dtype=np.int64)

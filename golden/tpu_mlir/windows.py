@@ -49,6 +49,7 @@ def folded_bias(
 
     "Convolution", step 0 to 4: what is left when q_x enters unshifted. Assumed: float64, ties away
     from zero, rounded before the integer sum is subtracted.
+    Raises `UndefinedError` if a result is not finite or leaves int32.
 
     Parameters
     ----------
@@ -56,11 +57,6 @@ def folded_bias(
         Real, shape (oc,).
     weights
         Shape (oc, ...).
-
-    Raises
-    ------
-    UndefinedError
-        If a result is not finite or leaves int32.
     """
     scale, zero_point = input_quantization.per_tensor()
     units = float(scale) * weight_quantization.scale.astype(np.float64)
@@ -90,6 +86,8 @@ def convolution(
     """Return ``q_y = (q_x * q_w + b_i32) * M_i32 >> rshift_i8 + Z_y``, saturated.
 
     "Convolution", step 4. Padding is filled with Z_x. The int32 accumulator wraps (assumed).
+    The result has shape (n, oc, oh, ow). Raises `RejectedError` or `UndefinedError` as
+    `eightfold.golden.convolution.conv_2d_accumulators`.
 
     Parameters
     ----------
@@ -101,15 +99,6 @@ def convolution(
         b_i32, shape (oc,), from `folded_bias`; None for 0.
     fields
         From `requantizer`; multiplier and rshift per tensor, or per output channel ("PerAxis").
-
-    Returns
-    -------
-    Shape (n, oc, oh, ow).
-
-    Raises
-    ------
-    RejectedError, UndefinedError
-        As `eightfold.golden.convolution.conv_2d_accumulators`.
     """
     if x.ndim != 4 or weights.ndim != 4:
         raise RejectedError("input and filter must have rank 4")
@@ -133,14 +122,8 @@ def inner_product(
 ) -> NDArray[Any]:
     """Return `convolution` without positions ("InnerProduct"): x (n, k), weights (oc, k).
 
-    Returns
-    -------
-    Shape (n, oc).
-
-    Raises
-    ------
-    RejectedError, UndefinedError
-        As `eightfold.golden.fully_connected.fully_connected_accumulators`.
+    The result has shape (n, oc). Raises `RejectedError` or `UndefinedError` as
+    `eightfold.golden.fully_connected.fully_connected_accumulators`.
     """
     zero_point = -OFFSETS[code_of(x)]
     acc = fully_connected_accumulators(to_int8(x), weights, bias, input_zero_point=zero_point)
@@ -181,6 +164,8 @@ def avg_pool(
     The sum is exact, rounded to float32; product and difference are float32, one rounding each;
     the result is rounded (ties away from zero, assumed) and saturated. Padding is filled with Z_x
     and counts among the k taps (assumed, as Scale has one k).
+    The result has shape (n, c, oh, ow). Raises `RejectedError` or `UndefinedError` if the window
+    does not fit; if scale or offset are not finite.
 
     Parameters
     ----------
@@ -188,15 +173,6 @@ def avg_pool(
         Shape (n, c, ih, iw).
     scale, offset
         From `avg_pool_factors`.
-
-    Returns
-    -------
-    Shape (n, c, oh, ow).
-
-    Raises
-    ------
-    RejectedError, UndefinedError
-        If the window does not fit; if scale or offset are not finite.
     """
     if x.ndim != 4:
         raise RejectedError(f"the input must have rank 4, not {x.ndim}")
@@ -212,11 +188,8 @@ def max_pool(
     """Return the largest code of each window, without padding: S_x = S_y, by the calibration.
 
     The chapter has no form of it, as nothing is computed. Shapes as `avg_pool`.
-
-    Raises
-    ------
-    RejectedError, UndefinedError
-        As `avg_pool`, and if padding is as wide as the window.
+    Raises `RejectedError` or `UndefinedError` as `avg_pool`, and if padding is as wide as the
+    window.
     """
     if x.ndim != 4 or any(
         pad >= size for each, size in zip(pads, kernel, strict=True) for pad in each
@@ -237,10 +210,7 @@ def pooled(
 ) -> NDArray[Any]:
     """Return `avg_pool` of windows with the sums ``total``, any shape.
 
-    Raises
-    ------
-    UndefinedError
-        If scale or offset are not finite.
+    Raises `UndefinedError` if scale or offset are not finite.
     """
     factors = np.array([scale, offset], dtype=np.float32)
     if not np.all(np.isfinite(factors)):
