@@ -49,12 +49,8 @@ def batch_matmul(
     operand has more scales than one. Raises `UndefinedError` if the multiplier's left shift is 32
     or more.
 
-    Parameters
-    ----------
-    x
-        Shape (..., m, k); (..., k, m) with ``adj_x``.
-    y
-        Shape (..., k, n); (..., n, k) with ``adj_y``. The axes before the last two broadcast.
+    ``x``: shape (..., m, k); (..., k, m) with ``adj_x``.
+    ``y``: shape (..., k, n); (..., n, k) with ``adj_y``. The axes before the last two broadcast.
     """
     batch_matmul_shape(x.shape, y.shape, adj_x, adj_y)
     # Every sum is an integer below 2^53, which float64 holds.

@@ -174,13 +174,8 @@ def squared_difference(
     """Return SQUARED_DIFFERENCE: both operands to a common scale with 7 more bits, then the square.
 
     The multiplier of the square is ``t^2 / (2^14 * s_out)``, ``t = 2 * max(s_a, s_b)``, in float64.
-
-    Raises
-    ------
-    AbortedError
-        If the multiplier is not below 1; ``tflm`` takes larger ones.
-    UndefinedError
-        With ``tflm``, if its left shift is 32 or more.
+    Raises `AbortedError` if the multiplier is not below 1; ``tflm`` takes larger ones, and raises
+    `UndefinedError` if the left shift is 32 or more.
     """
     reals = common_scales(a_quantization, b_quantization, output_quantization)
     x, y = broadcast(a, b)

@@ -62,14 +62,9 @@ def space_to_batch_nd(
     Raises `RejectedError` if the rank is not 3 or 4, scale or zero point of input and output
     differ, numbers do not fit, or a block does not divide the padded size.
 
-    Parameters
-    ----------
-    x
-        Shape (n, h, w, c) or (n, h, c).
-    block
-        One size per spatial dimension.
-    paddings
-        Shape (spatial dimensions, 2): before, after.
+    ``x``: shape (n, h, w, c) or (n, h, c).
+    ``block``: one size per spatial dimension.
+    ``paddings``: shape (spatial dimensions, 2): before, after.
     """
     _check_same(input_quantization, output_quantization)
     space_to_batch_shape(x.shape, block, paddings)

@@ -24,10 +24,7 @@ def conv_2d_shape(
 ) -> tuple[int, ...]:
     """Return the shape of the result of `conv_2d`; raises as `conv_2d_accumulators` about shapes.
 
-    Parameters
-    ----------
-    shape, weights
-        Shapes of input and filter.
+    ``shape``, ``weights``: shapes of input and filter.
     """
     if len(shape) != 4 or len(weights) != 4:
         raise RejectedError("input and filter must have rank 4")
@@ -68,14 +65,9 @@ def conv_2d_accumulators(
     The result is int32, shape (n, oh, ow, o). Raises `RejectedError` if ranks, channel counts or
     the window do not fit. Raises `UndefinedError` if the output has no elements.
 
-    Parameters
-    ----------
-    x
-        Shape (n, h, w, g * i): g groups of i channels.
-    weights
-        Shape (o, kh, kw, i). Output channel c reads input group ``c // (o / g)``.
-    bias
-        Shape (o,), or None for 0.
+    ``x``: shape (n, h, w, g * i): g groups of i channels.
+    ``weights``: shape (o, kh, kw, i). Output channel c reads input group ``c // (o / g)``.
+    ``bias``: shape (o,), or None for 0.
     """
     conv_2d_shape(x.shape, weights.shape, window)
     outputs, depth = weights.shape[0], weights.shape[3]
@@ -111,15 +103,10 @@ def depthwise_conv_2d_accumulators(
     The result is int32, shape (n, oh, ow, i * multiplier). Raises `RejectedError` if ranks, channel
     counts or the window do not fit. Raises `UndefinedError` if the output has no elements.
 
-    Parameters
-    ----------
-    x
-        Shape (n, h, w, i).
-    weights
-        Shape (1, kh, kw, i * multiplier). Output channel c reads input channel
-        ``c // multiplier``.
-    bias
-        Shape (i * multiplier,), or None for 0.
+    ``x``: shape (n, h, w, i).
+    ``weights``: shape (1, kh, kw, i * multiplier). Output channel c reads input channel ``c //
+        multiplier``.
+    ``bias``: shape (i * multiplier,), or None for 0.
     """
     _, oh, ow, outputs = depthwise_conv_2d_shape(x.shape, weights.shape, window)
     operand = x.astype(np.int32) - np.int32(input_zero_point)

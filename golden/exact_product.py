@@ -24,16 +24,9 @@ def exact_matmul(a: NDArray, b: NDArray) -> Integers:
 def filter_matrix(weights: NDArray[np.int8]) -> tuple[NDArray[np.float32], int]:
     """Return filters as columns, and the largest operand with which float32 sums are exact.
 
-    Parameters
-    ----------
-    weights
-        Shape (o, ...).
-
-    Returns
-    -------
-    tuple
-        float32 of shape (elements of a filter, o); the largest ``|a|`` for which
-        ``|a| * sum |w|`` stays within 2^24 in every column.
+    ``weights``: shape (o, ...).
+    Result: float32 of shape (elements of a filter, o); the largest ``|a|`` for which ``|a| * sum
+        |w|`` stays within 2^24 in every column.
     """
     matrix = weights.reshape(weights.shape[0], -1).astype(np.float32)
     total = int(np.abs(matrix).sum(axis=1, dtype=np.float64).max(initial=1))

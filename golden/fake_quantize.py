@@ -66,25 +66,17 @@ def fake_quantize(
     Raises `RejectedError` if levels, rule or axis do not exist, or a shape does not broadcast to
     that of ``x``.
 
-    Parameters
-    ----------
-    x
-        One of `FLOATS`, any shape; numbers without a float type are float32.
-    input_low, input_high, output_low, output_high
-        Of the type of ``x``, each broadcast to the shape of ``x`` by itself.
-    levels
-        2..2^32.
-    auto_broadcast
-        ``none``: the shapes are equal. ``numpy``: aligned on the right, sizes equal or 1.
-        ``pdpd``: the limit, without its trailing sizes of 1, lies along the sizes of ``x`` from
-        ``axis`` on, sizes equal or 1.
-    axis
-        Of ``pdpd``; -1: the difference of the ranks. FakeQuantize has no such attribute and the
-        package takes 0, though the rules name -1 as their default.
-
-    Returns
-    -------
-    Type and shape of ``x``; equal to ``openvino`` bit for bit, but for the payload of a NaN.
+    ``x``: one of `FLOATS`, any shape; numbers without a float type are float32.
+    ``input_low``, ``input_high``, ``output_low``, ``output_high``: of the type of ``x``, each
+        broadcast to the shape of ``x`` by itself.
+    ``levels``: 2..2^32.
+    ``auto_broadcast``: ``none``: the shapes are equal. ``numpy``: aligned on the right, sizes equal
+        or 1. ``pdpd``: the limit, without its trailing sizes of 1, lies along the sizes of ``x``
+        from ``axis`` on, sizes equal or 1.
+    ``axis``: of ``pdpd``; -1: the difference of the ranks. FakeQuantize has no such attribute and
+        the package takes 0, though the rules name -1 as their default.
+    Result: type and shape of ``x``; equal to ``openvino`` bit for bit, but for the payload of a
+        NaN.
     """
     if not 2 <= levels <= 2**32:
         raise RejectedError(f"levels must be in 2..2^32, not {levels}")
@@ -169,13 +161,10 @@ def to_int8(
     Raises `NoInt8Error` if there is no such scale and zero point; the message says why. Raises
     `RejectedError` if the shapes do not broadcast.
 
-    Parameters
-    ----------
-    input_low, input_high, output_low, output_high
-        float32; the shapes broadcast to one in which at most one size is not 1, the channels. Give
-        them the rank of the tensor: that size's position is ``axis`` of the result.
-    levels
-        256 or 255.
+    ``input_low``, ``input_high``, ``output_low``, ``output_high``: float32; the shapes broadcast to
+        one in which at most one size is not 1, the channels. Give them the rank of the tensor: that
+        size's position is ``axis`` of the result.
+    ``levels``: 256 or 255.
     """
     if levels not in (255, 256):
         raise NoInt8Error(f"int8 has 256 levels, or 255 for weights, not {levels}")
@@ -245,11 +234,8 @@ def from_int8(
     no int8 with 256 levels; a zero point other than 0 with 255; limits that are 0 or infinite in
     float32. Raises `RejectedError` if the quantization has an axis, and no rank contains it.
 
-    Parameters
-    ----------
-    rank
-        Rank of the tensor, if the quantization has an axis: the limits get this rank, with the
-        channels at the axis. Without an axis the limits have shape ().
+    ``rank``: rank of the tensor, if the quantization has an axis: the limits get this rank, with
+        the channels at the axis. Without an axis the limits have shape ().
     """
     _check_codes(quantization, levels)
     scale = quantization.scale.astype(np.float64)

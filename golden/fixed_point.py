@@ -98,10 +98,7 @@ def quantize_multiplier(d: ArrayLike) -> tuple[Integers, Integers]:
     in [2^30, 2^31); shift > 0 is a left shift, and is not limited.
     Raises `UndefinedError` if ``d`` is not finite.
 
-    Parameters
-    ----------
-    d
-        float64, any shape.
+    ``d``: float64, any shape.
     """
     return _quantized_float(d) if type(d) is float else _quantized(d)
 
@@ -168,12 +165,8 @@ def multiply_by_quantized_multiplier(
     ``single``: one rounding, ties toward +infinity, of the 64-bit product shifted by 31 - shift.
     Raises `UndefinedError` if ``shift`` is out of range.
 
-    Parameters
-    ----------
-    x, multiplier
-        int32.
-    shift
-        -31..31; ``single``: -31..30.
+    ``x``, ``multiplier``: int32.
+    ``shift``: -31..31; ``single``: -31..30.
     """
     exponent = np.asarray(shift, dtype=np.int64)
     highest = 30 if single else 31

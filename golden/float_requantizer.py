@@ -50,19 +50,14 @@ _workspace = _Workspace()
 class FloatRequantizer:
     """``clamp(r(raw + addend) + zero point)`` per channel, of raw sums held as floats.
 
-    Parameters
-    ----------
-    raw_bound, addend
-        int64 per channel: a bound of ``|raw|``, and what is added to it before the scaling.
-    multiplier, shift
-        int64 per channel, of `eightfold.golden.fixed_point.quantize_multiplier`.
-    zero_point, bounds
-        The output's zero point and its least and largest code, within int8.
-    rows
-        Sums of each channel in a call.
-    fixed
-        The code of each channel whose multiplier and addend are 0 because it has but one, NaN
-        elsewhere.
+    ``raw_bound``, ``addend``: int64 per channel: a bound of ``|raw|``, and what is added to it
+        before the scaling.
+    ``multiplier``, ``shift``: int64 per channel, of
+        `eightfold.golden.fixed_point.quantize_multiplier`.
+    ``zero_point``, ``bounds``: the output's zero point and its least and largest code, within int8.
+    ``rows``: sums of each channel in a call.
+    ``fixed``: the code of each channel whose multiplier and addend are 0 because it has but one,
+        NaN elsewhere.
     """
 
     def __init__(

@@ -52,10 +52,7 @@ def cast(x: NDArray[Any], *, dtype: DTypeLike, reference: Reference = "litert") 
 
     Source: TFLite ``kernels/cast.cc``, TFLite Micro's ``cast.cc``.
 
-    Parameters
-    ----------
-    x, dtype
-        bool, int8, uint8, int32, int64 or float32.
+    ``x``, ``dtype``: bool, int8, uint8, int32, int64 or float32.
     """
     target = np.dtype(dtype)
     if x.dtype != np.float32 or target in (np.float32, np.bool_):

@@ -63,14 +63,9 @@ def fully_connected_accumulators(
     not fit. Raises `UndefinedError` if ``x`` cannot be read as (n, k), where LiteRT drops the
     elements that are left over; or the bias is int64.
 
-    Parameters
-    ----------
-    x
-        Any shape, read as (n, k).
-    weights
-        Shape (o, k).
-    bias
-        Shape (o,), or None for 0.
+    ``x``: any shape, read as (n, k).
+    ``weights``: shape (o, k).
+    ``bias``: shape (o,), or None for 0.
     """
     fully_connected_shape(x.shape, weights.shape)
     outputs, size = weights.shape

@@ -158,12 +158,8 @@ def gather(
     Raises `RejectedError` if an index is negative or too large, or axis or batch dimensions do not
     fit.
 
-    Parameters
-    ----------
-    indices
-        int16, int32 or int64, any shape.
-    axis, batch_dims
-        Negative ones count from the end, of the input and of ``indices``.
+    ``indices``: int16, int32 or int64, any shape.
+    ``axis``, ``batch_dims``: negative ones count from the end, of the input and of ``indices``.
     """
     place, batch = checked_gather(x.shape, indices.shape, axis, batch_dims, indices)
     lead = x.shape[:batch]

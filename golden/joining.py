@@ -27,10 +27,7 @@ def concatenation(
     Raises `RejectedError` if sizes do not fit, the axis is out of range, scales or zero points
     differ, or there is an activation.
 
-    Parameters
-    ----------
-    quantizations
-        Of every input and the output.
+    ``quantizations``: of every input and the output.
     """
     if activation != "NONE":
         raise RejectedError(f"CONCATENATION does not fuse {activation}")

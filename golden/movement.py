@@ -25,10 +25,7 @@ def pad(
 
     Raises `RejectedError` if the rank is above 5, or a padding is negative or missing.
 
-    Parameters
-    ----------
-    paddings
-        Integers, shape (rank, 2): before and after along each axis.
+    ``paddings``: integers, shape (rank, 2): before and after along each axis.
     """
     return _padded(x, paddings, output_quantization.per_tensor()[1])
 
@@ -88,12 +85,8 @@ def mirror_pad(
     Raises `RejectedError` if a padding is missing, negative, or above the size less ``d``, or
     scales or zero points differ.
 
-    Parameters
-    ----------
-    paddings
-        Integers, shape (rank, 2): before and after along each axis.
-    quantizations
-        Of input and output.
+    ``paddings``: integers, shape (rank, 2): before and after along each axis.
+    ``quantizations``: of input and output.
     """
     check_same("MIRROR_PAD", *(quantizations or (None,)))
     mirrored_shape(x.shape, paddings, mode)

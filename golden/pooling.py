@@ -26,10 +26,7 @@ def average_pool_2d(
 
     The result is int8, shape (n, oh, ow, c).
 
-    Parameters
-    ----------
-    x
-        Shape (n, h, w, c).
+    ``x``: shape (n, h, w, c).
     """
     total = _combined(np.add, x.astype(np.int32), window, fill=0)
     inside = np.ones((1, *x.shape[1:3], 1), dtype=np.int32)

@@ -95,11 +95,7 @@ def quantized_bounds(
 
     ``zero_point + round(v / scale)`` of each real bound v, in float32, ties away from zero. An
     infinite bound is the end of int8.
-
-    Raises
-    ------
-    SpecError
-        The class ``outside``, if ``round(v / scale)`` leaves int32.
+    Raises the class ``outside`` if ``round(v / scale)`` leaves int32.
     """
     scale, zero_point = output.per_tensor()
     codes = []

@@ -86,12 +86,9 @@ def svdf(
     reference is LiteRT, whose kernel takes them for int16; if there is no bias and the reference is
     TFLite Micro.
 
-    Parameters
-    ----------
-    x, feature
-        Shapes (n, k), (filters, k).
-    time, state
-        Shapes (filters, memory), (n, filters * memory); both int16, or with TFLite Micro int8.
+    ``x``, ``feature``: shapes (n, k), (filters, k).
+    ``time``, ``state``: shapes (filters, memory), (n, filters * memory); both int16, or with TFLite
+        Micro int8.
     """
     shape = svdf_shape(x.shape, feature.shape, time.shape, state.shape, rank)
     real = np.float32 if reference == "litert" else np.float64
@@ -202,18 +199,11 @@ def lstm(
     Raises `UndefinedError` if the cell's scale is not what the kernels compute tanh of: for LiteRT
     a power of two, 2^-15 to 2^-9.
 
-    Parameters
-    ----------
-    x
-        Shape (n, steps, k), or (steps, n, k) if ``time_major``.
-    gates
-        Weights of the input and of the hidden state, by the names of `GATES`.
-    hidden, cell
-        n * units elements.
-    result_quantization
-        Of LiteRT's intermediate tensor 4.
-    cell_clip
-        Real bound of the cell state; 0: none.
+    ``x``: shape (n, steps, k), or (steps, n, k) if ``time_major``.
+    ``gates``: weights of the input and of the hidden state, by the names of `GATES`.
+    ``hidden``, ``cell``: n * units elements.
+    ``result_quantization``: of LiteRT's intermediate tensor 4.
+    ``cell_clip``: real bound of the cell state; 0: none.
     """
     if cell_clip < 0:
         raise RejectedError(f"cell_clip {cell_clip} is negative")

@@ -168,12 +168,8 @@ def arg_max(
     Equals LiteRT and TFLite Micro.
     Raises `RejectedError` if the axis is out of range, not one, or has no elements.
 
-    Parameters
-    ----------
-    axis
-        One integer; negative counts from the end.
-    dtype
-        int32 or int64, of the result.
+    ``axis``: one integer; negative counts from the end.
+    ``dtype``: int32 or int64, of the result.
     """
     return x.argmax(axis=_one_axis(x, axis)).astype(dtype)
 

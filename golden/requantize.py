@@ -32,24 +32,14 @@ def requantize(
     The result is int8, the broadcast shape of all arguments. Raises `ValueError` if a parameter is
     out of range.
 
-    Parameters
-    ----------
-    acc
-        int32; a wider integer counts modulo 2^32.
-    multiplier
-        0..2^31-1.
-    bias
-        int32, added with wrap.
-    left
-        0..30. Bits shifted out of int32 are lost.
-    right
-        0..31 for the pair, 0..62 for ``single``.
-    single
-        0 or 1.
-    rounding
-        A name of `eightfold.golden.rounding.ROUNDINGS`, or integer codes 0..6.
-    zero_point, low, high
-        int8, ``low <= high``.
+    ``acc``: int32; a wider integer counts modulo 2^32.
+    ``multiplier``: 0..2^31-1.
+    ``bias``: int32, added with wrap.
+    ``left``: 0..30. Bits shifted out of int32 are lost.
+    ``right``: 0..31 for the pair, 0..62 for ``single``.
+    ``single``: 0 or 1.
+    ``rounding``: a name of `eightfold.golden.rounding.ROUNDINGS`, or integer codes 0..6.
+    ``zero_point``, ``low``, ``high``: int8, ``low <= high``.
     """
     one = _integers("single", single, 0, 1).astype(bool)
     factor = _integers("multiplier", multiplier, 0, INT32_MAX)

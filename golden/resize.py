@@ -30,12 +30,8 @@ def resize_bilinear(
     beyond the end, where the kernels read out of bounds. Ratios that 1024 represents exactly are
     safe.
 
-    Parameters
-    ----------
-    x
-        Shape (n, h, w, c).
-    size
-        New height and width.
+    ``x``: shape (n, h, w, c).
+    ``size``: new height and width.
     """
     if align_corners and half_pixel_centers:
         raise RejectedError("RESIZE_BILINEAR takes align_corners or half_pixel_centers, not both")

@@ -34,16 +34,12 @@ def rounding_shift(
     The result is int64, the broadcast shape of the arguments. Raises `ValueError` if a shift or a
     rounding mode is out of range.
 
-    Parameters
-    ----------
-    x
-        Any int64.
-    e
-        Shift, 0..62; 0 returns ``x`` in every mode.
-    rounding
-        With v = x / 2^e: ``half_away`` nearest, ties away from zero; ``half_up`` and ``half_down``
-        nearest, ties toward +infinity and -infinity; ``half_even`` nearest, ties to even;
-        ``toward_zero`` truncates; ``down`` floors; ``up`` takes the ceiling. Or integer codes.
+    ``x``: any int64.
+    ``e``: shift, 0..62; 0 returns ``x`` in every mode.
+    ``rounding``: with v = x / 2^e: ``half_away`` nearest, ties away from zero; ``half_up`` and
+        ``half_down`` nearest, ties toward +infinity and -infinity; ``half_even`` nearest, ties to
+        even; ``toward_zero`` truncates; ``down`` floors; ``up`` takes the ceiling. Or integer
+        codes.
     """
     values, shift = np.asarray(x, dtype=np.int64), np.asarray(e, dtype=np.int64)
     if shift.size and not (shift.min() >= 0 and shift.max() <= 62):

@@ -33,16 +33,10 @@ def transpose_conv_accumulators(
     The result is int32, shape ``output_shape``. Raises `RejectedError` if the shapes do not fit, or
     a convolution of the output would not have the input's size.
 
-    Parameters
-    ----------
-    x
-        Shape (n, h, w, i).
-    weights
-        Shape (o, kh, kw, i).
-    bias
-        Shape (o,), or None for 0.
-    output_shape
-        (n, oh, ow, o).
+    ``x``: shape (n, h, w, i).
+    ``weights``: shape (o, kh, kw, i).
+    ``bias``: shape (o,), or None for 0.
+    ``output_shape``: (n, oh, ow, o).
     """
     check_shapes(x.shape, weights.shape, output_shape, window)
     _, *size, channels = (int(length) for length in output_shape)

@@ -42,11 +42,7 @@ def logistic(
     """Return LOGISTIC: a table filled in float32, or (``tflm``) fixed point.
 
     The fixed-point variant assumes the output (1/256, -128) and never rescales.
-
-    Raises
-    ------
-    RejectedError
-        LiteRT: if the output scale is not 1/256.
+    Raises `RejectedError` for LiteRT if the output scale is not 1/256.
     """
     if reference == "tflm":
         return _fixed_point(x, input_quantization, logistic_in_fixed_point, 23, -128)
@@ -320,11 +316,7 @@ def quantize(
 
     ``x`` and the result, of ``dtype``, are int8 or uint8; without ``input_quantization`` ``x`` is
     float32, and the result that of `eightfold.golden.floats.quantize_float`.
-
-    Raises
-    ------
-    RejectedError
-        TFLite Micro: from float32 or uint8 to uint8.
+    Raises `RejectedError` for TFLite Micro from float32 or uint8 to uint8.
     """
     if reference == "tflm" and np.dtype(dtype) == np.uint8 and x.dtype != np.int8:
         raise RejectedError(f"TFLite Micro has no QUANTIZE of {x.dtype} to uint8")

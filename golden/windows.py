@@ -79,14 +79,8 @@ class Window:
     def taps(self, x: NDArray, fill: int) -> NDArray:
         """Return every window's taps, positions outside the input being ``fill``.
 
-        Parameters
-        ----------
-        x
-            Shape (n, h, w, c).
-
-        Returns
-        -------
-        dtype of ``x``, shape (n, oh, ow, c, kh, kw).
+        ``x``: shape (n, h, w, c).
+        Result: dtype of ``x``, shape (n, oh, ow, c, kh, kw).
         """
         return self.tap_reader(x.shape, x.dtype, fill)(x)
 
@@ -159,12 +153,8 @@ class Window:
     def shifted(self, padded: NDArray, axis: int, outputs: int) -> list[NDArray]:
         """Return, for each tap along one axis, a view of what all windows see there.
 
-        Parameters
-        ----------
-        padded
-            Shape (n, h, w, c), padded along ``axis`` (0 vertical, 1 horizontal).
-        outputs
-            Number of windows along the axis.
+        ``padded``: shape (n, h, w, c), padded along ``axis`` (0 vertical, 1 horizontal).
+        ``outputs``: number of windows along the axis.
         """
         step = self.stride[axis]
         reach = (outputs - 1) * self.stride[axis] + 1

@@ -114,15 +114,10 @@ class NetworkBuilder(ModelBuilder):
         Raises `eightfold.golden.errors.SpecError` or `InputError` if golden has no shape for the
         results.
 
-        Parameters
-        ----------
-        inputs
-            Tensors, and indices of constants; -1 for one that is absent.
-        quantization
-            Scale and zero point of the results, or the tensor that they share them with. None where
-            the spec dictates them, and where results are not int8.
-        options
-            As `ModelBuilder.operator` takes them.
+        ``inputs``: tensors, and indices of constants; -1 for one that is absent.
+        ``quantization``: scale and zero point of the results, or the tensor that they share them
+            with. None where the spec dictates them, and where results are not int8.
+        ``options``: as `ModelBuilder.operator` takes them.
         """
         indices = [each if isinstance(each, int) else each.index for each in inputs]
         shapes, dtype = self.results(operator, inputs, options)
@@ -224,12 +219,8 @@ CODE = 73.0
 class SeededNetwork(NetworkBuilder):
     """Adds operators to a model; what no operator reads becomes an output of the model.
 
-    Parameters
-    ----------
-    description
-        Text that the file carries.
-    seed
-        Of weights and other constants.
+    ``description``: text that the file carries.
+    ``seed``: of weights and other constants.
     """
 
     def __init__(self, description: str, seed: int) -> None:
@@ -276,15 +267,10 @@ class SeededNetwork(NetworkBuilder):
     ) -> Value:
         """Add an operator with random weights and bias, one scale per output channel.
 
-        Parameters
-        ----------
-        filters
-            Shape of the weights. FULLY_CONNECTED has one scale for all of them.
-        scale
-            Of the result, to which the weights' scales are chosen; else what random ones lead to.
-            In deep networks that grows from layer to layer.
-        shape
-            Of the result of TRANSPOSE_CONV.
+        ``filters``: shape of the weights. FULLY_CONNECTED has one scale for all of them.
+        ``scale``: of the result, to which the weights' scales are chosen; else what random ones
+            lead to. In deep networks that grows from layer to layer.
+        ``shape``: of the result of TRANSPOSE_CONV.
         """
         axis = 3 if operator == "DEPTHWISE_CONV_2D" else 0
         channels = filters[axis]

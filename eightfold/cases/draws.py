@@ -91,17 +91,11 @@ def choose(rng: Random, *sizes: int) -> int:
 class Bounds:
     """What models of one operator are drawn within; without any, all that the kernels take.
 
-    Attributes
-    ----------
-    spec
-        Whether nothing is drawn that a row of the spec forbids, or whose arithmetic C++ leaves
-        undefined.
-    constants
-        Whether what says how to move or reduce is a constant.
-    values
-        By feature, such as ``kernel`` or ``batch``, those that are drawn.
-    left
-        Set where a model leaves the spec.
+    ``spec``: whether nothing is drawn that a row of the spec forbids, or whose arithmetic C++
+        leaves undefined.
+    ``constants``: whether what says how to move or reduce is a constant.
+    ``values``: by feature, such as ``kernel`` or ``batch``, those that are drawn.
+    ``left``: set where a model leaves the spec.
     """
 
     spec: bool = False
@@ -202,15 +196,10 @@ class SingleOperator(NetworkBuilder):
     ) -> float:
         """Return a scale near ``suited``; in one of 8 models a far one, for other shifts.
 
-        Parameters
-        ----------
-        unit
-            The scale that makes the multiplier 1.
-        far
-            Least and most exponent of the multiplier where it is far. The scale stays above 2^-27,
-            so that the bounds of activations stay in int32.
-        bits
-            Of what is multiplied: a left shift of it beyond int32 is not within the spec.
+        ``unit``: the scale that makes the multiplier 1.
+        ``far``: least and most exponent of the multiplier where it is far. The scale stays above
+            2^-27, so that the bounds of activations stay in int32.
+        ``bits``: of what is multiplied: a left shift of it beyond int32 is not within the spec.
         """
         if self.rng.integers(8):
             return self.scale(suited)

@@ -71,17 +71,12 @@ def _function(
 ) -> Maker:
     """Return the maker of a function whose results ``suited`` spreads over int8.
 
-    Parameters
-    ----------
-    suited
-        Returns the output's scale for the input's.
-    near, spread, far
-        Of the input's scale, and exponents of how much finer than suited the output's may be.
-    positive
-        Whether codes below the zero point are refused; in networks RELU comes before.
-    edge
-        Returns an output's scale that half of the models have, for an input's: one at which a hasty
-        rounding shows.
+    ``suited``: returns the output's scale for the input's.
+    ``near``, ``spread``, ``far``: of the input's scale, and exponents of how much finer than suited
+        the output's may be.
+    ``positive``: whether codes below the zero point are refused; in networks RELU comes before.
+    ``edge``: returns an output's scale that half of the models have, for an input's: one at which a
+        hasty rounding shows.
     """
 
     def single(rng: Random) -> Case:

@@ -47,16 +47,10 @@ class UnsuitableError(Exception):
 class GrowingNetwork(SingleOperator):
     """Draws inputs of operators from the tensors there are, and adds the operators.
 
-    Parameters
-    ----------
-    rng
-        Source of every choice.
-    operators
-        Names that may be added.
-    max_elements
-        Most elements of a tensor.
-    max_macs
-        Most multiply-accumulates of the whole network, padding taps included.
+    ``rng``: source of every choice.
+    ``operators``: names that may be added.
+    ``max_elements``: most elements of a tensor.
+    ``max_macs``: most multiply-accumulates of the whole network, padding taps included.
     """
 
     def __init__(
@@ -226,12 +220,8 @@ Extension = Callable[[GrowingNetwork], object]
 class Maker:
     """How models with an operator are drawn.
 
-    Attributes
-    ----------
-    single
-        Makes a model of it alone.
-    extend
-        Makes a network grow by it; None: networks do not have it.
+    ``single``: makes a model of it alone.
+    ``extend``: makes a network grow by it; None: networks do not have it.
     """
 
     single: Callable[[Random], Case]

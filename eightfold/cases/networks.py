@@ -42,21 +42,13 @@ def random_network(
     Inputs and outputs are int8; with a QUANTIZE some are uint8, with a DEQUANTIZE float32 too.
     Raises `KeyError` if an operator has no entry in `EXTENSIONS`.
 
-    Parameters
-    ----------
-    rng
-        Source of every choice; the same state gives the same network.
-    operators
-        Names that may occur. Networks may stay shorter if few of them fit what there is.
-    max_elements
-        Most elements of any activation.
-    max_macs
-        Most multiply-accumulates of the network, padding taps included.
-    lengths
-        Fewest and most operators aimed at; a QUANTIZE in front, or that makes operands alike,
-        may add to it.
-    bounds
-        By operator, what those are drawn within; nothing else if None.
+    ``rng``: source of every choice; the same state gives the same network.
+    ``operators``: names that may occur. Networks may stay shorter if few of them fit what there is.
+    ``max_elements``: most elements of any activation.
+    ``max_macs``: most multiply-accumulates of the network, padding taps included.
+    ``lengths``: fewest and most operators aimed at; a QUANTIZE in front, or that makes operands
+        alike, may add to it.
+    ``bounds``: by operator, what those are drawn within; nothing else if None.
     """
     extensions = {name: EXTENSIONS[name] for name in sorted(operators)}
     network = GrowingNetwork(rng, frozenset(operators), max_elements, max_macs)

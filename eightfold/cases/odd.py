@@ -45,10 +45,8 @@ def odd_network(
     again, so that every network is accepted; the same state of the generator gives the same network
     as long as the same is accepted.
 
-    Parameters
-    ----------
-    rng, operators, lengths, max_elements
-        As `eightfold.cases.networks_network` takes them.
+    ``rng``, ``operators``, ``lengths``, ``max_elements``: as
+        `eightfold.cases.networks.random_network` takes them.
     """
     extensions = [EXTENSIONS[name] for name in sorted(operators)]
     network = OddNetwork(rng, frozenset(operators), max_elements, MAX_MACS)

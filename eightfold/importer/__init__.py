@@ -71,17 +71,12 @@ def import_model(
     Raises `Refused` if layers have no exact int8 form; all of them are listed. Raises `InputError`
     if the file is none of these, or cannot be read.
 
-    Parameters
-    ----------
-    source
-        A file whose name ends as one of `FRONT_ENDS`.
-    samples
-        Arrays by input, with a further first axis of samples: values that the source does not
-        quantize get the range that they have over these. Without samples they get the least and
+    ``source``: a file whose name ends as one of `FRONT_ENDS`.
+    ``samples``: arrays by input, with a further first axis of samples: values that the source does
+        not quantize get the range that they have over these. Without samples they get the least and
         the greatest value that they can have.
-    fallback
-        Whether layers of `layers.FUNCTIONS` that have no exact int8 form are kept: a table has for
-        each code the nearest one of what the source's runtime computes.
+    ``fallback``: whether layers of `layers.FUNCTIONS` that have no exact int8 form are kept: a
+        table has for each code the nearest one of what the source's runtime computes.
     """
     front_end = FRONT_ENDS.get(source.suffix)
     if front_end is None:

@@ -199,17 +199,11 @@ def import_program(
     Raises `Refused` if layers have no form; all of them are listed. Raises `InputError` if the file
     is none of these, cannot be read, or the samples are not its inputs'.
 
-    Parameters
-    ----------
-    source
-        A file that OpenVINO reads, whose name ends as one of `SUFFIXES`.
-    samples
-        Arrays by input, with a further first axis of samples.
-    method
-        How thresholds come from the samples' values.
-    asymmetric
-        Whether scales and zero points are of [least, greatest], all int8; else of a threshold, int8
-        with zero point 0, or uint8 of what is never negative.
+    ``source``: a file that OpenVINO reads, whose name ends as one of `SUFFIXES`.
+    ``samples``: arrays by input, with a further first axis of samples.
+    ``method``: how thresholds come from the samples' values.
+    ``asymmetric``: whether scales and zero points are of [least, greatest], all int8; else of a
+        threshold, int8 with zero point 0, or uint8 of what is never negative.
     """
     if source.suffix not in SUFFIXES:
         raise InputError(f"{source}: --spec tpu-mlir takes {', '.join(SUFFIXES)} files")

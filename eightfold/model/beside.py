@@ -31,19 +31,11 @@ _DENSE, _SPARSE = 0, 1
 def check_beside(content: bytes, names: Sequence[str], used: Collection[int]) -> None:
     """Refuse a file for what LiteRT refuses it for, beside subgraph 0.
 
-    Parameters
-    ----------
-    content
-        The file, of which subgraph 0 has been read.
-    names
-        Of all operator codes: the builtin operator's, another one for what is not builtin.
-    used
-        Numbers of the codes that operators of subgraph 0 refer to.
+    ``content``: the file, of which subgraph 0 has been read.
+    ``names``: of all operator codes: the builtin operator's, another one for what is not builtin.
+    ``used``: numbers of the codes that operators of subgraph 0 refer to.
 
-    Raises
-    ------
-    InputError
-        For the first fault; the message does not name the file.
+    Raises `InputError` for the first fault; the message does not name the file.
     """
     for number, name in enumerate(names):
         if number not in used and name in NO_KERNEL:

@@ -27,10 +27,7 @@ class ModelBuilder:
     The same calls always give the same bytes. Nothing is checked against an operator's rules,
     so that models which a runtime must reject can be written too.
 
-    Parameters
-    ----------
-    description
-        Free text that the file carries.
+    ``description``: free text that the file carries.
 
     Examples
     --------
@@ -90,16 +87,11 @@ class ModelBuilder:
     ) -> int:
         """Add a tensor with data, of the array's shape and dtype, and return its index.
 
-        Parameters
-        ----------
-        array
-            The data; a plain Python list becomes int64, so pass an array with its dtype.
-        scale, zero_point
-            One value, or one per slice along ``axis``; without ``scale`` not quantized.
-        axis
-            The quantized dimension.
-        name
-            The tensor's name; ``tensor_<index>`` if not given.
+        ``array``: the data; a plain Python list becomes int64, so pass an array with its dtype.
+        ``scale``, ``zero_point``: one value, or one per slice along ``axis``; without ``scale`` not
+            quantized.
+        ``axis``: the quantized dimension.
+        ``name``: the tensor's name; ``tensor_<index>`` if not given.
         """
         array = np.asarray(array)
         data = array.astype(array.dtype.newbyteorder("<")).tobytes()
@@ -189,20 +181,13 @@ class ModelBuilder:
         Raises `ValueError` if there is no such operator, it has no such option, or an option's
         vector holds other numbers.
 
-        Parameters
-        ----------
-        name
-            As in the schema, ``"CONV_2D"``.
-        inputs, outputs
-            Tensor indices; -1 for an input that is absent.
-        options
-            Fields of the operator's options by their schema names, ``{"padding": "SAME"}``; enums
-            as strings or codes. Fields left out keep the schema's defaults.
-        intermediates
-            Tensor indices of the scales of what is computed on the way.
-        version
-            Version that the file asks of the operator; None: the lowest. Runtimes only look whether
-            it is registered.
+        ``name``: as in the schema, ``"CONV_2D"``.
+        ``inputs``, ``outputs``: tensor indices; -1 for an input that is absent.
+        ``options``: fields of the operator's options by their schema names, ``{"padding":
+            "SAME"}``; enums as strings or codes. Fields left out keep the schema's defaults.
+        ``intermediates``: tensor indices of the scales of what is computed on the way.
+        ``version``: version that the file asks of the operator; None: the lowest. Runtimes only
+            look whether it is registered.
         """
         if name not in OPERATOR_CODES:
             raise ValueError(f"{name}: no such builtin operator")

@@ -36,11 +36,6 @@ class Source:
     The budget bounds time and memory: about 16000 tables (a tensor, its quantization, an operator
     and its options are one each), or two million elements of the vectors that become tuples.
     Constant data is only viewed and costs nothing.
-
-    Parameters
-    ----------
-    content
-        The whole file.
     """
 
     def __init__(self, content: bytes) -> None:

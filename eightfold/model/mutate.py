@@ -61,19 +61,11 @@ def random_mutations(rng: np.random.Generator) -> list[Mutation]:
 def mutate(model: bytes, mutations: Sequence[Mutation], donor: bytes) -> bytes:
     """Return a model with mutations in their order; those of the bytes come last.
 
-    Parameters
-    ----------
-    model
-        A sound ``.tflite`` file.
-    mutations
-        What finds nothing to change, such as an option of a model without options, does nothing.
-    donor
-        Another sound file, from which operators and tensors are spliced in.
-
-    Returns
-    -------
-    bytes
-        The same for the same arguments.
+    ``model``: a sound ``.tflite`` file.
+    ``mutations``: what finds nothing to change, such as an option of a model without options, does
+        nothing.
+    ``donor``: another sound file, from which operators and tensors are spliced in.
+    Result: the same for the same arguments.
     """
     draft = _Draft(unpack(model), donor)
     for mutation in mutations:

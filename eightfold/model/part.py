@@ -14,20 +14,12 @@ def part_of(model: bytes, operators: Collection[int]) -> bytes:
     Tensors keep their numbers, so that a message about the whole is about the part as well. Those
     that no operator uses any more stay without their data.
 
-    Parameters
-    ----------
-    model
-        A ``.tflite`` file that is sound as a flatbuffer; what it says may have no meaning.
-    operators
-        Numbers of the operators to keep, which stay in their order. If one is on variables, so do
-        all that are: what it reads is a matter of those before it.
-
-    Returns
-    -------
-    bytes
-        The part. What it reads and does not make itself are inputs, behind those of the whole that
-        it still has: all but the ones that only other operators read. Its outputs are those of the
-        whole that it has, and results that nothing of it reads.
+    ``model``: a ``.tflite`` file that is sound as a flatbuffer; what it says may have no meaning.
+    ``operators``: numbers of the operators to keep, which stay in their order. If one is on
+        variables, so do all that are: what it reads is a matter of those before it.
+    Result: the part. What it reads and does not make itself are inputs, behind those of the whole
+        that it still has: all but the ones that only other operators read. Its outputs are those of
+        the whole that it has, and results that nothing of it reads.
     """
     table = unpack(model)
     fields = _subgraph(table).fields

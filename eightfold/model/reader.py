@@ -39,10 +39,7 @@ def normalize_dimensions(model: bytes) -> bytes:
     bias. There is no choice in such a tensor, and TFLite Micro never looks; LiteRT refuses the
     file. Nothing else of the file changes.
 
-    Parameters
-    ----------
-    model
-        The bytes of a ``.tflite`` file that `eightfold.model.read_model` has read.
+    ``model``: the bytes of a ``.tflite`` file that `eightfold.model.read_model` has read.
     """
     subgraph = tflite.Model.GetRootAs(model, 0).Subgraphs(0)
     assert subgraph is not None, "a model that was read has a subgraph"
@@ -70,12 +67,8 @@ def with_shapes(model: bytes, graph: Graph) -> bytes:
 
     New shapes lie behind all else, since in the file tensors may share one; nothing else changes.
 
-    Parameters
-    ----------
-    model
-        The bytes of a ``.tflite`` file that `read_model` has read.
-    graph
-        What it read, with other shapes of the same ranks.
+    ``model``: the bytes of a ``.tflite`` file that `read_model` has read.
+    ``graph``: what it read, with other shapes of the same ranks.
     """
     subgraph = tflite.Model.GetRootAs(model, 0).Subgraphs(0)
     assert subgraph is not None, "a model that was read has a subgraph"
@@ -118,10 +111,7 @@ def read_model(source: bytes | str | Path) -> Graph:
     or a signature is what LiteRT does not read (`eightfold.model.beside`). The message is one line
     and starts with the file's name.
 
-    Parameters
-    ----------
-    source
-        The bytes of a ``.tflite`` file, or its path.
+    ``source``: the bytes of a ``.tflite`` file, or its path.
     """
     with named(source):
         content = source if isinstance(source, bytes) else _read_file(source)

@@ -85,14 +85,8 @@ def options_fault(source: Source, name: str, table: str | None, options: Any) ->
 
     Raises `InputError` if options refer to bytes outside of the file.
 
-    Parameters
-    ----------
-    source
-        The file.
-    name
-        The operator's.
-    table, options
-        Its options' name and their accessors; None if it has none, or those of another operator.
+    ``table``, ``options``: its options' name and their accessors; None if it has none, or those of
+        another operator.
     """
     if table is None or options is None:
         return f"{name} has no options" if name in _NOT_EMPTY else None

@@ -118,12 +118,8 @@ class _Typed(_LeftOut):
 def options_table(table: str, packed: Any = None) -> Any:
     """Return the accessors of an options table: on ``packed``, or on one with all fields left out.
 
-    Parameters
-    ----------
-    table
-        The name of an options table, as `options_name` returns it.
-    packed
-        What a generated class reads from: an object like ``flatbuffers.table.Table``.
+    ``table``: the name of an options table, as `options_name` returns it.
+    ``packed``: what a generated class reads from: an object like ``flatbuffers.table.Table``.
     """
     accessors = getattr(tflite, table)()
     accessors._tab = packed or _LeftOut()

@@ -20,12 +20,7 @@ _HANDLE = TENSOR_TYPES["RESOURCE"]
 class TensorReader:
     """Reads all tensors of one subgraph.
 
-    Parameters
-    ----------
-    source
-        The file.
-    model, subgraph
-        Generated tables of that source.
+    ``model``, ``subgraph``: generated tables of that source.
     """
 
     def __init__(self, source: Source, model: Any, subgraph: Any) -> None:

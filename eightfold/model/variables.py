@@ -60,14 +60,10 @@ def with_variables(
     Raises `InputError` if a variable is read that has no value, or is assigned different shapes or
     element types; or if a handle is used for anything else.
 
-    Parameters
-    ----------
-    graph
-        Of ``main``, with the operators as the file has them.
-    main
-        Subgraph 0.
-    initial
-        What `initial_values` returns of each subgraph that an operator of CALL_ONCE runs, in order.
+    ``graph``: of ``main``, with the operators as the file has them.
+    ``main``: subgraph 0.
+    ``initial``: what `initial_values` returns of each subgraph that an operator of CALL_ONCE runs,
+        in order.
     """
     return _Resolver(graph, main, {k: v for each in initial for k, v in each.items()}).graph()
 

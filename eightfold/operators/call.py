@@ -23,27 +23,14 @@ _QUANTIZATIONS: WeakKeyDictionary[Tensor, Quantization] = WeakKeyDictionary()
 class Node:
     """The tensors and options of one operator.
 
-    Parameters
-    ----------
-    tensors
-        The graph's, by index.
-    operator
-        One of its operators.
+    ``tensors``: the graph's, by index.
+    ``operator``: one of its operators.
+    ``inputs``: the inputs in order; None stands for one that is absent.
+    ``outputs``: the outputs in order.
+    ``intermediates``: the tensors of scales on the way, in order.
 
-    Attributes
-    ----------
-    inputs
-        The inputs in order; None stands for one that is absent.
-    outputs
-        The outputs in order.
-    intermediates
-        The tensors of scales on the way, in order.
-
-    Raises
-    ------
-    InputError, eightfold.golden.errors.SpecError
-        From every method: if a tensor is absent, or not what is asked for. The message does not
-        name the operator.
+    Every method raises `InputError` or `eightfold.golden.errors.SpecError` if a tensor is absent,
+    or not what is asked for. The message does not name the operator.
     """
 
     def __init__(self, tensors: Sequence[Tensor], operator: Operator) -> None:
@@ -176,20 +163,13 @@ def quantization_of(tensor: Tensor) -> Quantization:
 class OperatorCall(Node):
     """The tensors, arrays, quantizations and options of one operator: each fact is read here.
 
-    Parameters
-    ----------
-    graph, operator, values, reference
-        As `eightfold.operators.run_operator` takes them. Without ``values`` only the constants have
-        arrays: what is known of an operator before a graph runs. What the gate has
-        checked is not checked again.
+    ``graph``, ``operator``, ``values``, ``reference``: as `eightfold.operators.run_operator` takes
+        them. Without ``values`` only the constants have arrays: what is known of an operator before
+        a graph runs. What the gate has checked is not checked again.
 
-    Raises
-    ------
-    InputError
-        From every method: if a tensor is absent, or has no value or quantization. The message does
-        not name the operator.
-    UndefinedError
-        If a tensor has more than `TFLM_RANK` dimensions and the reference is ``tflm``.
+    Every method raises `InputError` if a tensor is absent, or has no value or quantization; the
+    message does not name the operator. Raises `UndefinedError` if a tensor has more than
+    `TFLM_RANK` dimensions and the reference is ``tflm``.
     """
 
     def __init__(

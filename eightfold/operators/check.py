@@ -85,16 +85,9 @@ def check_model(graph: Graph) -> list[Finding]:
     What is wrong with a tensor by itself (its dtype, range, zero point, granularity) is reported
     once, at the first operator that meets it; what is wrong between tensors at every operator.
 
-    Parameters
-    ----------
-    graph
-        The model, from `eightfold.operators.load_model`. Element types that the hardware does not
-        know are fine here: that they are there is a finding.
-
-    Returns
-    -------
-    list of Finding
-        In the order of the operators; empty if the model conforms.
+    ``graph``: the model, from `eightfold.operators.load_model`. Element types that the hardware
+        does not know are fine here: that they are there is a finding.
+    Result: in the order of the operators; empty if the model conforms.
     """
     edges = frozenset((*graph.inputs, *graph.outputs))
     findings: list[Finding] = []
@@ -307,12 +300,7 @@ def _check_tensor(operand: BoundOperand, edges: frozenset[int]) -> Iterator[Find
 
     Of a tensor of another dtype only that is said: nothing else of it can be judged.
 
-    Parameters
-    ----------
-    operand
-        The operand.
-    edges
-        Indices of the graph's inputs and outputs.
+    ``edges``: indices of the graph's inputs and outputs.
     """
     tensor, rule = operand.tensor, operand.rule
     yield from _dimension(operand)
@@ -444,13 +432,9 @@ def check_prepared(graph: Graph, limits: Limits | None = None) -> tuple[Graph, l
     A violation has the words with which `eightfold.operators.load_model` refuses the model, or
     `eightfold.operators.folding.with_folded_operands` a computed shape that contradicts it.
 
-    Parameters
-    ----------
-    graph
-        The model, from `eightfold.model.read_model`.
-    limits
-        Beyond which nothing is computed that shapes may depend on, since no such model is run; the
-        defaults of `Limits` if None.
+    ``graph``: the model, from `eightfold.model.read_model`.
+    ``limits``: beyond which nothing is computed that shapes may depend on, since no such model is
+        run; the defaults of `Limits` if None.
     """
     prepared, refusals = prepare(graph)
     if not refusals and _is_affordable(prepared, limits or Limits()):

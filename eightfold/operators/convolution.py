@@ -174,12 +174,8 @@ FEW = 8
 class _Tap:
     """Some products of the sum.
 
-    Attributes
-    ----------
-    where
-        Which elements of input and filter they are of.
-    x, w
-        Those elements, int64 vectors.
+    ``where``: which elements of input and filter they are of.
+    ``x``, ``w``: those elements, int64 vectors.
     """
 
     where: str
@@ -191,14 +187,8 @@ class _Tap:
 class _Sum:
     """What is special about one of the operators.
 
-    Attributes
-    ----------
-    x, bias
-        Positions of input and bias; the filter's is 1.
-    taps
-        Returns the products of an element.
-    channel
-        Returns the place of an element's channel in bias and scales.
+    ``x``, ``bias``: positions of input and bias; the filter's is 1.
+    ``taps``: returns the products of an element.
     """
 
     taps: Callable[[OperatorCall, Index], Iterator[_Tap]]

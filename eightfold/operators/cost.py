@@ -77,10 +77,7 @@ def _work(node: Node) -> int:
 def check_cost(graph: Graph, limits: Limits) -> None:
     """Refuse a graph that has passed the gate and is beyond the limits.
 
-    Raises
-    ------
-    InputError
-        With figures, and the option that lifts the limit.
+    The `InputError` has figures, and the option that lifts the limit.
     """
     most = limits.elements()
     for tensor in graph.tensors:

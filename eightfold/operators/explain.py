@@ -26,20 +26,12 @@ def explain_element(
 
     Raises `InputError` if there is no such element, or as `eightfold.operators.run_operator`.
 
-    Parameters
-    ----------
-    graph, operator, reference
-        As `eightfold.operators.run_operator` takes them.
-    values
-        Inputs and golden's tensors by index: at least what the operator reads.
-    output
-        Position among ``operator.outputs``.
-    index
-        The element's place in that output.
-
-    Returns
-    -------
-    Lines ``formula = value``, after one that names the element; the last value is the element's.
+    ``graph``, ``operator``, ``reference``: as `eightfold.operators.run_operator` takes them.
+    ``values``: inputs and golden's tensors by index: at least what the operator reads.
+    ``output``: position among ``operator.outputs``.
+    ``index``: the element's place in that output.
+    Result: lines ``formula = value``, after one that names the element; the last value is the
+        element's.
     """
     place = _place(graph, operator, values, output, index)
     title = f"{operator}, output {output}, element {list(place)}:"

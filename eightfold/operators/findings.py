@@ -33,12 +33,8 @@ class Finding:
 def render(findings: Iterable[Finding], graph: Graph) -> list[str]:
     """Return one line per finding: severity, operator, tensor, what was found, rule, source.
 
-    Parameters
-    ----------
-    findings
-        What `eightfold.operators.check_model` returned for ``graph``.
-    graph
-        The model; it says how operators and tensors are named in messages.
+    ``findings``: what `eightfold.operators.check_model` returned for ``graph``.
+    ``graph``: the model; it says how operators and tensors are named in messages.
     """
     lines = []
     for finding in findings:

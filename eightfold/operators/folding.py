@@ -27,17 +27,10 @@ def constant_results(
 ) -> list[np.ndarray] | None:
     """Return an operator's results if they do not depend on the graph's inputs.
 
-    Parameters
-    ----------
-    graph, operator, reference
-        As `eightfold.operators.run_operator` takes them.
-    known
-        What is known of computed tensors, by index.
-
-    Returns
-    -------
-    list of arrays, or None
-        None too if golden refuses the operator, or its results are not as the graph declares them.
+    ``graph``, ``operator``, ``reference``: as `eightfold.operators.run_operator` takes them.
+    ``known``: what is known of computed tensors, by index.
+    Result: None too if golden refuses the operator, or its results are not as the graph declares
+        them.
     """
     if unsupported(graph.tensors, operator) is not None or operator.name not in OPERATORS:
         return None
@@ -63,17 +56,9 @@ def fold_operands(graph: Graph, reference: Reference = "litert") -> tuple[Graph,
     RESHAPE's shape, an axis and the like may be computed, and still come from constants and shapes
     alone. The gate knows nothing of such operands; what reads them is prepared again here.
 
-    Parameters
-    ----------
-    graph
-        One that has passed the gate; it is returned itself if it has no such operand.
-    reference
-        ``litert`` or ``tflm``: whose kernels to equal where they differ.
-
-    Returns
-    -------
-    graph, list of Refusal
-        The graph is for looking at operators one by one: it computes the new constants all the
+    ``graph``: one that has passed the gate; it is returned itself if it has no such operand.
+    ``reference``: ``litert`` or ``tflm``: whose kernels to equal where they differ.
+    Result: the graph is for looking at operators one by one: it computes the new constants all the
         same. The refusals are as `eightfold.operators.gate.prepare` returns them.
     """
     operands = {i for each in graph.operators for i in open_operands(graph.tensors, each)}

@@ -30,13 +30,9 @@ class PreparedGraph:
     inputs of the same shapes and dtypes prepares what can be prepared; so a single
     inference does not pay for it. The graph itself is not held.
 
-    Parameters
-    ----------
-    graph, reference
-        As `run_graph` takes them.
-    stacked
-        Inferences that are stacked along axis 0 of every tensor that is no constant; more than 1
-        only for a graph that is `stackable`.
+    ``graph``, ``reference``: as `run_graph` takes them.
+    ``stacked``: inferences that are stacked along axis 0 of every tensor that is no constant; more
+        than 1 only for a graph that is `stackable`.
     """
 
     def __init__(self, graph: Graph, reference: str, stacked: int = 1) -> None:
@@ -239,16 +235,11 @@ def run_graph(
     Not there is what no output of the graph comes from, if no number is the result.
     Raises `InputError` as `eightfold.operators.run_operator`.
 
-    Parameters
-    ----------
-    graph, reference
-        As `eightfold.operators.run_operator` takes them.
-    inputs
-        The graph's inputs by index; with ``operators``, every tensor that these read. The values
-        of variables before the inference too, see `eightfold.model.Graph.initial_state`: those that
-        are left out are initial.
-    operators
-        Run only these operators of the graph, in this order; all of them if None.
+    ``graph``, ``reference``: as `eightfold.operators.run_operator` takes them.
+    ``inputs``: the graph's inputs by index; with ``operators``, every tensor that these read. The
+        values of variables before the inference too, see `eightfold.model.Graph.initial_state`:
+        those that are left out are initial.
+    ``operators``: run only these operators of the graph, in this order; all of them if None.
     """
     return _prepared(graph, reference, 1).run(graph, inputs, operators)
 

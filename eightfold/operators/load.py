@@ -45,12 +45,8 @@ def with_batch(graph: Graph, batch: int) -> Graph:
     Raises `InputError` if no input leaves dimension 0 open, or an operator has no such batch, such
     as a RESHAPE to a constant shape: the message names the first.
 
-    Parameters
-    ----------
-    graph
-        From `eightfold.model.read_model`.
-    batch
-        At least 1.
+    ``graph``: from `eightfold.model.read_model`.
+    ``batch``: at least 1.
     """
     opened = {index for index in graph.inputs if graph.tensors[index].open_batch}
     if not opened:
@@ -116,14 +112,10 @@ def load_model(
     or an operator does not pass, or the model is beyond the limits. The message is one line and
     starts with the file's name.
 
-    Parameters
-    ----------
-    source
-        The bytes of a ``.tflite`` file, or its path.
-    limits
-        Of memory and elements; the defaults of `Limits` if None.
-    batch
-        Entries along dimension 0 of the inputs that leave it open; None: as the file states it.
+    ``source``: the bytes of a ``.tflite`` file, or its path.
+    ``limits``: of memory and elements; the defaults of `Limits` if None.
+    ``batch``: entries along dimension 0 of the inputs that leave it open; None: as the file states
+        it.
     """
     graph = read_model(source)
     with named(source):

@@ -27,13 +27,9 @@ class UndefinedResult(InputError):  # noqa: N818 (says what happened)
 def named_errors(operator: Operator) -> Iterator[None]:
     """Within it, whatever golden raises, or numpy warns of, is one line that names the operator.
 
-    Raises
-    ------
-    UndefinedResult
-        For golden's `UndefinedError`.
-    InputError
-        For golden's other errors, for numbers that leave their type where golden has not provided
-        for it, and where memory does not suffice.
+    It is an `UndefinedResult` for golden's `UndefinedError`, and an `InputError` for golden's other
+    errors, for numbers that leave their type where golden has not provided for it, and where memory
+    does not suffice.
     """
     try:
         with np.errstate(divide="raise", over="raise", invalid="raise"):
@@ -64,16 +60,11 @@ def run_operator(
     Raises `InputError` if the operator is not supported, its tensors do not fit, or the reference
     kernels would reject it, abort, or compute what C++ leaves undefined. Names index and operator.
 
-    Parameters
-    ----------
-    graph
-        The graph, from `eightfold.operators.load_model`; constants are taken from it.
-    operator
-        One of its operators, of a name in `SUPPORTED`.
-    values
-        The tensors that are no constants, by index. Shapes come from the arrays, not the graph.
-    reference
-        ``litert`` or ``tflm``: whose kernels to equal where they differ.
+    ``graph``: the graph, from `eightfold.operators.load_model`; constants are taken from it.
+    ``operator``: one of its operators, of a name in `SUPPORTED`.
+    ``values``: the tensors that are no constants, by index. Shapes come from the arrays, not the
+        graph.
+    ``reference``: ``litert`` or ``tflm``: whose kernels to equal where they differ.
     """
     if reference not in ("litert", "tflm"):
         raise InputError(f"reference must be litert or tflm, not {reference!r}")

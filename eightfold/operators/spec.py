@@ -35,20 +35,13 @@ ARITHMETIC = "A file holds no results: `eightfold conform` asks for them."
 class SpecRule:
     """One sentence of the spec.
 
-    Attributes
-    ----------
-    operator
-        Whose row says it, by the schema's name; `GENERAL` if none.
-    place
-        Where in the row: ``"Input 0"``, ``"Input 1 restriction"``, `RESTRICTION`, `RESULTS`; empty
-        of general rules.
-    text
-        The sentence in our words.
-    source
-        Where the spec says it: row and operand, or section.
-    checks
-        What `eightfold check` asks because of it, in the words of its findings; nothing of results,
-        see `ARITHMETIC`.
+    ``operator``: whose row says it, by the schema's name; `GENERAL` if none.
+    ``place``: where in the row: ``"Input 0"``, ``"Input 1 restriction"``, `RESTRICTION`, `RESULTS`;
+        empty of general rules.
+    ``text``: the sentence in our words.
+    ``source``: where the spec says it: row and operand, or section.
+    ``checks``: what `eightfold check` asks because of it, in the words of its findings; nothing of
+        results, see `ARITHMETIC`.
     """
 
     identity: str

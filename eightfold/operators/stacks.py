@@ -18,13 +18,10 @@ from eightfold.operators.call import OperatorCall
 class Stacks:
     """A rule, which says whether an operator works on stacks.
 
-    Attributes
-    ----------
-    holds
-        The rule, for a call whose first input is there and which has an output.
-    reshapes
-        Whether the result is the first input's elements in their order under another shape: the
-        operator states that of one inference, the stack has the same with a longer axis 0.
+    ``holds``: the rule, for a call whose first input is there and which has an output.
+    ``reshapes``: whether the result is the first input's elements in their order under another
+        shape: the operator states that of one inference, the stack has the same with a longer axis
+        0.
     """
 
     holds: Callable[[OperatorCall], bool]

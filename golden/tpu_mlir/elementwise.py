@@ -39,13 +39,9 @@ def add_symmetric(
     Shapes broadcast.
     Raises `RejectedError` if a multiplier or rshift is out of range, or the shapes do not fit.
 
-    Parameters
-    ----------
-    multipliers
-        M_a and M_b, -127..127: `eightfold.golden.tpu_mlir.numbers.search_shared` of S_a / S_y and
-        S_b / S_y.
-    rshift
-        -32..62. The shift is the requantizer's, with fields ``requantizer(1, rshift)``.
+    ``multipliers``: M_a and M_b, -127..127: `eightfold.golden.tpu_mlir.numbers.search_shared` of
+        S_a / S_y and S_b / S_y.
+    ``rshift``: -32..62. The shift is the requantizer's, with fields ``requantizer(1, rshift)``.
     """
     first, second = _signed_bytes("a multiplier", multipliers)
     x, y = broadcast(a, b)
@@ -93,12 +89,9 @@ def leaky_relu(
     factor; read as Scale (q_x - Z_x): the product is shifted.
     Raises `RejectedError` if the multiplier or rshift is out of range.
 
-    Parameters
-    ----------
-    multiplier, rshift
-        -127..127, -32..62: `eightfold.golden.tpu_mlir.numbers.search_multiplier` of alpha, 8 bits.
-        The product is an accumulator that the requantizer shifts, with fields ``requantizer(1,
-        rshift)``.
+    ``multiplier``, ``rshift``: -127..127, -32..62:
+        `eightfold.golden.tpu_mlir.numbers.search_multiplier` of alpha, 8 bits. The product is an
+        accumulator that the requantizer shifts, with fields ``requantizer(1, rshift)``.
     """
     (factor,) = _signed_bytes("the multiplier", (multiplier,))
     return _sloped(
@@ -123,15 +116,10 @@ def prelu(
     S_x = S_y. Otherwise as `leaky_relu`.
     Raises `RejectedError` if a multiplier or rshift is out of range, or the channels do not fit.
 
-    Parameters
-    ----------
-    x
-        Shape (n, c, ...).
-    alpha
-        q_alpha, int8, shape (c,), or (1,) for all channels.
-    multiplier, rshift
-        ``S_alpha ~ M / 2^rshift``; M -127..127 per channel or for all, one rshift:
-        `eightfold.golden.tpu_mlir.numbers.search_shared`.
+    ``x``: shape (n, c, ...).
+    ``alpha``: q_alpha, int8, shape (c,), or (1,) for all channels.
+    ``multiplier``, ``rshift``: ``S_alpha ~ M / 2^rshift``; M -127..127 per channel or for all, one
+        rshift: `eightfold.golden.tpu_mlir.numbers.search_shared`.
     """
     slope = alpha.astype(np.int64) * _signed_bytes("a multiplier", multiplier)
     if x.ndim < 2 or slope.ndim > 1 or slope.size not in (1, x.shape[1]):
@@ -159,10 +147,7 @@ def pad(
     Raises `RejectedError` if a padding is negative or missing. Raises `UndefinedError` if the value
     is NaN.
 
-    Parameters
-    ----------
-    paddings
-        Shape (rank, 2): before and after along each axis.
+    ``paddings``: shape (rank, 2): before and after along each axis.
     """
     amounts = np.asarray(paddings, dtype=np.int64)
     if amounts.shape != (x.ndim, 2) or np.any(amounts < 0):

@@ -65,10 +65,7 @@ def symmetric(
     ("Symmetric Quantization"). The quotient is rounded once, to float32.
     Raises `UndefinedError` if a threshold is not positive and finite.
 
-    Parameters
-    ----------
-    threshold
-        A number, or one per slice along ``axis`` ("PerAxis").
+    ``threshold``: a number, or one per slice along ``axis`` ("PerAxis").
     """
     steps = {"activation": 128, "weight": 127, "uint8": 255}[kind]
     thresholds = np.atleast_1d(np.asarray(threshold, dtype=np.float64))
@@ -240,12 +237,9 @@ def requantizer(
     does not fit is clipped: with it every accumulator but 0 saturates, before and after.
     Raises `RejectedError` if a multiplier or shift is out of range.
 
-    Parameters
-    ----------
-    multiplier
-        0..2^31-1, per tensor or per output channel (last axis); ignored in mode ``shift``.
-    rshift
-        -32..62; ``tflite`` -31..30.
+    ``multiplier``: 0..2^31-1, per tensor or per output channel (last axis); ignored in mode
+        ``shift``.
+    ``rshift``: -32..62; ``tflite`` -31..30.
     """
     factor = np.asarray(1 if mode == "shift" else multiplier, dtype=np.int64)
     shift = np.asarray(rshift, dtype=np.int64)

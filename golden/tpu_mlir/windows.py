@@ -51,12 +51,8 @@ def folded_bias(
     from zero, rounded before the integer sum is subtracted.
     Raises `UndefinedError` if a result is not finite or leaves int32.
 
-    Parameters
-    ----------
-    bias
-        Real, shape (oc,).
-    weights
-        Shape (oc, ...).
+    ``bias``: real, shape (oc,).
+    ``weights``: shape (oc, ...).
     """
     scale, zero_point = input_quantization.per_tensor()
     units = float(scale) * weight_quantization.scale.astype(np.float64)
@@ -89,16 +85,11 @@ def convolution(
     The result has shape (n, oc, oh, ow). Raises `RejectedError` or `UndefinedError` as
     `eightfold.golden.convolution.conv_2d_accumulators`.
 
-    Parameters
-    ----------
-    x
-        Shape (n, g * ic, ih, iw): g groups of ic channels.
-    weights
-        Shape (oc, ic, kh, kw).
-    bias
-        b_i32, shape (oc,), from `folded_bias`; None for 0.
-    fields
-        From `requantizer`; multiplier and rshift per tensor, or per output channel ("PerAxis").
+    ``x``: shape (n, g * ic, ih, iw): g groups of ic channels.
+    ``weights``: shape (oc, ic, kh, kw).
+    ``bias``: b_i32, shape (oc,), from `folded_bias`; None for 0.
+    ``fields``: from `requantizer`; multiplier and rshift per tensor, or per output channel
+        ("PerAxis").
     """
     if x.ndim != 4 or weights.ndim != 4:
         raise RejectedError("input and filter must have rank 4")
@@ -167,12 +158,8 @@ def avg_pool(
     The result has shape (n, c, oh, ow). Raises `RejectedError` or `UndefinedError` if the window
     does not fit; if scale or offset are not finite.
 
-    Parameters
-    ----------
-    x
-        Shape (n, c, ih, iw).
-    scale, offset
-        From `avg_pool_factors`.
+    ``x``: shape (n, c, ih, iw).
+    ``scale``, ``offset``: from `avg_pool_factors`.
     """
     if x.ndim != 4:
         raise RejectedError(f"the input must have rank 4, not {x.ndim}")
