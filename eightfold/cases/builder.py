@@ -50,41 +50,17 @@ class NetworkBuilder(ModelBuilder):
         self._known: list[Tensor] = []
 
     def tensor(
-        self,
-        shape: Sequence[int] | None,
-        *,
-        scale: ArrayLike | None = None,
-        zero_point: ArrayLike = 0,
-        dtype: DTypeLike = np.int8,
-        name: str | None = None,
-        axis: int = 0,
-        variable: bool = False,
+        self, shape: Sequence[int] | None, *, dtype: DTypeLike = np.int8, **fields: Any
     ) -> int:
         """Add a tensor; see `ModelBuilder.tensor`."""
-        index = super().tensor(
-            shape,
-            scale=scale,
-            zero_point=zero_point,
-            dtype=dtype,
-            name=name,
-            axis=axis,
-            variable=variable,
-        )
+        index = super().tensor(shape, dtype=dtype, **fields)
         # A row compares quantizations where results must have those of operands: all are alike.
         self._known.append(Tensor(index, "", tuple(shape or ()), np.dtype(dtype), None, None))
         return index
 
-    def constant(
-        self,
-        array: ArrayLike,
-        *,
-        scale: ArrayLike | None = None,
-        zero_point: ArrayLike = 0,
-        axis: int = 0,
-        name: str | None = None,
-    ) -> int:
+    def constant(self, array: ArrayLike, **fields: Any) -> int:
         """Add a constant; see `ModelBuilder.constant`."""
-        index = super().constant(array, scale=scale, zero_point=zero_point, axis=axis, name=name)
+        index = super().constant(array, **fields)
         self.assume(index, np.asarray(array))
         return index
 
@@ -139,7 +115,11 @@ class NetworkBuilder(ModelBuilder):
             for shape in shapes
         ]
         self.operator(operator, indices, [value.index for value in values], options)
+        self.added(indices, values)
         return values
+
+    def added(self, inputs: Sequence[int], results: Sequence[Value]) -> None:
+        """Take note of an operator that was added; here there is nothing to note."""
 
     def results(
         self, operator: str, inputs: Sequence[Value | int], options: Mapping[str, Any] | None = None
@@ -242,19 +222,10 @@ class SeededNetwork(NetworkBuilder):
         """Add one int8 code; return its index."""
         return self.constant(np.array([code], dtype=np.int8), scale=scale, zero_point=0)
 
-    def add_several(
-        self,
-        operator: str,
-        inputs: Sequence[Value | int],
-        quantization: Quantized | None = None,
-        options: Mapping[str, Any] | None = None,
-    ) -> list[Value]:
-        """Add an operator; see `NetworkBuilder.add_several`."""
-        values = super().add_several(operator, inputs, quantization, options)
-        read = [each if isinstance(each, int) else each.index for each in inputs]
-        self._unread = [index for index in self._unread if index not in read]
-        self._unread += [value.index for value in values]
-        return values
+    def added(self, inputs: Sequence[int], results: Sequence[Value]) -> None:
+        """Note what no operator reads."""
+        self._unread = [index for index in self._unread if index not in inputs]
+        self._unread += [value.index for value in results]
 
     def weighted(
         self,

@@ -217,6 +217,12 @@ class SingleOperator(NetworkBuilder):
         self.inputs[index] = codes
         return index
 
+    def coded(self, codes: np.ndarray, scale: float, zero_point: int, constant: bool) -> int:
+        """Add a constant or an input of these codes; return its index."""
+        if constant:
+            return self.constant(codes, scale=scale, zero_point=zero_point)
+        return self.operand(codes, scale, zero_point)
+
     def unquantized(self, array: np.ndarray) -> int:
         """Add an input that is not quantized, such as axes; return its index."""
         index = self.input(array.shape, dtype=array.dtype)

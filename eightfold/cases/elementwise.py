@@ -245,10 +245,8 @@ def _arithmetic(name: str) -> Maker:
             zero_point = random_zero_point(rng)
             if name == "DIV" and inputs:
                 codes = _beside(codes, zero_point)
-            if inputs and is_constant(rng, mostly=False):
-                inputs.append(model.constant(codes, scale=scale, zero_point=zero_point))
-            else:
-                inputs.append(model.operand(codes, scale, zero_point))
+            constant = bool(inputs) and is_constant(rng, mostly=False)
+            inputs.append(model.coded(codes, scale, zero_point, constant))
         if name == "DIV":
             unit = scales[0] / scales[1]
             suited = unit * 2.0 ** rng.uniform(-7, 1)
@@ -317,10 +315,8 @@ def _single_pair(name: str, near: float, spread: float, alike: bool) -> Callable
             codes = every_code(rng).reshape(shape) if every_pair else random_codes(rng, shape)
             own = (min(model.scale(near, spread), BELOW_ONE), random_zero_point(rng))
             scale, zero_point = same if rng.integers(4) or (alike and within_spec()) else own
-            if inputs and is_constant(rng, mostly=False):
-                inputs.append(model.constant(codes, scale=scale, zero_point=zero_point))
-            else:
-                inputs.append(model.operand(codes, scale, zero_point))
+            constant = bool(inputs) and is_constant(rng, mostly=False)
+            inputs.append(model.coded(codes, scale, zero_point, constant))
         if alike and not within_spec():
             same = model.scale(), random_zero_point(rng)
         return model.finish(name, inputs, same if alike else None)
@@ -445,16 +441,14 @@ def _selection(name: str) -> Maker:
         if name == "SELECT":
             condition = [shape, shape[:1], []][rng.integers(3)]
         inputs = [model.truths(condition)]
-        quantization = scale, zero_point = model.scale(), random_zero_point(rng)
+        quantization = model.scale(), random_zero_point(rng)
         truths = rng.integers(8) == 0  # truth values are chosen as codes are
         for each in (shape, other):
             if truths:
                 inputs.append(model.truths(each))
-            elif rng.integers(4) == 0:
-                codes = random_codes(rng, each)
-                inputs.append(model.constant(codes, scale=scale, zero_point=zero_point))
             else:
-                inputs.append(model.operand(random_codes(rng, each), scale, zero_point))
+                constant = rng.integers(4) == 0
+                inputs.append(model.coded(random_codes(rng, each), *quantization, constant))
         return model.finish(name, inputs, quantization)
 
     def extend(net: GrowingNetwork) -> None:
@@ -486,10 +480,7 @@ def _prelu(rng: Random) -> Case:
     scale, slope = model.scale(0.1, 3.0), model.scale(0.01, 3.0)
     inputs = [model.operand(codes, scale, random_zero_point(rng))]
     zero_point = random_zero_point(rng)
-    if rng.integers(4):
-        inputs.append(model.constant(factors, scale=slope, zero_point=zero_point))
-    else:
-        inputs.append(model.operand(factors, slope, zero_point))
+    inputs.append(model.coded(factors, slope, zero_point, bool(rng.integers(4))))
     out = model.output_scale(
         scale if rng.integers(2) else scale * slope * 100, scale * slope, (-33.0, 18.0)
     )

@@ -50,26 +50,35 @@ def index_dtype(rng: Random) -> type[np.signedinteger]:
     return np.int32 if rng.integers(2) else np.int64
 
 
-def _pad(rng: Random) -> Case:
-    model = CopyModel(rng)
-    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
-    paddings = rng.integers(0, 3, (codes.ndim, 2), endpoint=True).astype(index_dtype(rng))
-    model.other_pair()
-    return model.copy("PAD", [source, model.given(paddings)])
+def _copied(
+    operator: str,
+    operand: Callable[[Random, Sequence[int]], np.ndarray],
+    ranks: Sequence[int] = (1, 2, 3, 4, 5),
+    limit: int = 4,
+) -> Callable[[Random], Case]:
+    """Return a maker of copies that a second operand rules, which is drawn for the shape."""
+
+    def make(rng: Random) -> Case:
+        model = CopyModel(rng)
+        codes, source = model.source(random_shape(rng, ranks, limit))
+        second = operand(rng, codes.shape)
+        model.other_pair()
+        return model.copy(operator, [source, model.given(second)])
+
+    return make
+
+
+def _paddings(rng: Random, shape: Sequence[int]) -> np.ndarray:
+    return rng.integers(0, 3, (len(shape), 2), endpoint=True).astype(index_dtype(rng))
 
 
 def _padv2(rng: Random) -> Case:
     model = CopyModel(rng)
     codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
-    paddings = rng.integers(0, 3, (codes.ndim, 2), endpoint=True).astype(index_dtype(rng))
+    paddings = _paddings(rng, codes.shape)
     model.other_pair()
     value = random_codes(rng, [(), (1,)][rng.integers(2)])
-    scale, zero_point = model.pair
-    fill = (
-        model.constant(value, scale=scale, zero_point=zero_point)
-        if rng.integers(2)
-        else model.operand(value, scale, zero_point)
-    )
+    fill = model.coded(value, *model.pair, bool(rng.integers(2)))
     return model.copy("PADV2", [source, model.given(paddings), fill])
 
 
@@ -84,12 +93,8 @@ def _mirror_pad(rng: Random) -> Case:
     return model.copy("MIRROR_PAD", [source, model.given(paddings)], {"mode": mode})
 
 
-def _tile(rng: Random) -> Case:
-    model = CopyModel(rng)
-    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
-    multiples = rng.integers(1, 3, codes.ndim, endpoint=True).astype(index_dtype(rng))
-    model.other_pair()
-    return model.copy("TILE", [source, model.given(multiples)])
+def _multiples(rng: Random, shape: Sequence[int]) -> np.ndarray:
+    return rng.integers(1, 3, len(shape), endpoint=True).astype(index_dtype(rng))
 
 
 def _broadcast_to(rng: Random) -> Case:
@@ -101,14 +106,11 @@ def _broadcast_to(rng: Random) -> Case:
     return model.copy("BROADCAST_TO", [source, model.given(sizes.astype(index_dtype(rng)))])
 
 
-def _reverse_v2(rng: Random) -> Case:
-    model = CopyModel(rng)
-    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
-    first, last = np.sort(rng.integers(0, codes.ndim, 2))
+def _neighbours(rng: Random, shape: Sequence[int]) -> np.ndarray:
+    """Return axes that lie next to each other."""
+    first, last = np.sort(rng.integers(0, len(shape), 2))
     axes = rng.permutation(np.arange(first, last + 1))
-    signed = axes - codes.ndim * rng.integers(0, 2, axes.size)
-    model.other_pair()
-    return model.copy("REVERSE_V2", [source, model.given(signed.astype(np.int32))])
+    return (axes - len(shape) * rng.integers(0, 2, axes.size)).astype(np.int32)
 
 
 def _reshape(rng: Random) -> Case:
@@ -142,13 +144,9 @@ def _expand_dims(rng: Random) -> Case:
     return model.copy("EXPAND_DIMS", [source, model.given(given)])
 
 
-def _transpose(rng: Random) -> Case:
-    model = CopyModel(rng)
-    codes, source = model.source(random_shape(rng, range(1, 9), 3))
-    order = rng.permutation(codes.ndim)
-    given = (order - codes.ndim * rng.integers(0, 2, codes.ndim)).astype(np.int32)
-    model.other_pair()
-    return model.copy("TRANSPOSE", [source, model.given(given)])
+def _permutation(rng: Random, shape: Sequence[int]) -> np.ndarray:
+    rank = len(shape)
+    return (rng.permutation(rank) - rank * rng.integers(0, 2, rank)).astype(np.int32)
 
 
 def _shape(rng: Random) -> Case:
@@ -162,15 +160,11 @@ def _concatenation(rng: Random) -> Case:
     model = CopyModel(rng)
     shape = random_shape(rng, (1, 2, 3, 4, 5, 6), 4)
     axis = int(rng.integers(len(shape)))
-    scale, zero_point = model.pair
     inputs = []
     for _ in range(rng.integers(1, 5)):
         shape[axis] = int(rng.integers(1, 5))
-        if inputs and is_constant(rng, mostly=False):
-            codes = random_codes(rng, shape)
-            inputs.append(model.constant(codes, scale=scale, zero_point=zero_point))
-        else:
-            inputs.append(model.source(shape)[1])
+        constant = bool(inputs) and is_constant(rng, mostly=False)
+        inputs.append(model.coded(random_codes(rng, shape), *model.pair, constant))
     options = {"axis": axis - len(shape) * int(rng.integers(2))}
     return model.copy("CONCATENATION", inputs, options)
 
@@ -463,18 +457,18 @@ MOVEMENT: dict[str, Maker] = {
     "EXPAND_DIMS": Maker(_expand_dims, _extend_expand_dims),
     "MIRROR_PAD": Maker(_mirror_pad, _extend_mirror_pad),
     "PACK": Maker(_pack, _extend_pack),
-    "PAD": Maker(_pad, _extend_pad),
+    "PAD": Maker(_copied("PAD", _paddings), _extend_pad),
     "PADV2": Maker(_padv2, _extend_padv2),
     "RESHAPE": Maker(_reshape, _extend_reshape),
-    "REVERSE_V2": Maker(_reverse_v2, _extend_reverse_v2),
+    "REVERSE_V2": Maker(_copied("REVERSE_V2", _neighbours), _extend_reverse_v2),
     "SHAPE": Maker(_shape, _extend_shape),
     "SPACE_TO_BATCH_ND": Maker(_space_to_batch_nd, _extend_space_to_batch_nd),
     "SPACE_TO_DEPTH": Maker(_blocks("SPACE_TO_DEPTH"), _extend_space_to_depth),
     "SPLIT": Maker(_split, _extend_split),
     "SPLIT_V": Maker(_split_v, _extend_split_v),
     "SQUEEZE": Maker(_squeeze, _extend_squeeze),
-    "TILE": Maker(_tile, _extend_tile),
-    "TRANSPOSE": Maker(_transpose, _extend_transpose),
+    "TILE": Maker(_copied("TILE", _multiples), _extend_tile),
+    "TRANSPOSE": Maker(_copied("TRANSPOSE", _permutation, range(1, 9), 3), _extend_transpose),
     "UNPACK": Maker(_unpack, _extend_unpack),
 }
 """By the operator's name."""

@@ -5,13 +5,13 @@ channel, windows and strides larger than the image, the same tensor as both oper
 nothing reads, outputs that are inputs, constants, or read further.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
-from eightfold.cases.builder import Quantized, Value
+from eightfold.cases.builder import Value
 from eightfold.cases.draws import Case, Random, choose, random_codes
 from eightfold.cases.growing import GrowingNetwork, UnsuitableError, has_axes
 from eightfold.cases.networks import DRAWN, EXTENSIONS
@@ -140,19 +140,11 @@ class OddNetwork(GrowingNetwork):
             self.output(int(index))
         return self.build(), self.inputs
 
-    def add_several(
-        self,
-        operator: str,
-        inputs: Sequence[Value | int],
-        quantization: Quantized | None = None,
-        options: Mapping[str, Any] | None = None,
-    ) -> list[Value]:
-        """Add an operator as a `GrowingNetwork` does; few results are large."""
-        values = super().add_several(operator, inputs, quantization, options)
-        self._large += np.prod(values[0].shape) >= LARGE
+    def added(self, inputs: Sequence[int], results: Sequence[Value]) -> None:
+        """Count the operators whose results are large: there are few."""
+        self._large += np.prod(results[0].shape) >= LARGE
         if self._large > MOST_LARGE:
             raise UnsuitableError
-        return values
 
 
 def _shapes(rng: Random) -> list[list[int]]:

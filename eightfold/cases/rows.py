@@ -1,5 +1,6 @@
 """Operators over rows and axes: SOFTMAX and its kin, reductions, indices of extremes."""
 
+from collections.abc import Callable
 from math import prod
 
 import numpy as np
@@ -27,19 +28,16 @@ def _rows(rng: Random) -> np.ndarray:
     return random_codes(rng, shape)
 
 
-def _softmax(rng: Random) -> Case:
-    model = SingleOperator(rng)
-    codes = _rows(rng)
-    source = model.operand(codes, model.scale(0.1, 5.0), random_zero_point(rng))
-    beta = float(rng.choice([1.0, 1.0, 0.5, 2.0, rng.uniform(0.1, 3.0)]))
-    return model.finish("SOFTMAX", [source], options={"beta": beta})
+def _exponentials(name: str) -> Callable[[Random], Case]:
+    def single(rng: Random) -> Case:
+        model = SingleOperator(rng)
+        source = model.operand(_rows(rng), model.scale(0.1, 5.0), random_zero_point(rng))
+        options = {}
+        if name == "SOFTMAX":
+            options = {"beta": float(rng.choice([1.0, 1.0, 0.5, 2.0, rng.uniform(0.1, 3.0)]))}
+        return model.finish(name, [source], options=options)
 
-
-def _log_softmax(rng: Random) -> Case:
-    model = SingleOperator(rng)
-    codes = _rows(rng)
-    source = model.operand(codes, model.scale(0.1, 5.0), random_zero_point(rng))
-    return model.finish("LOG_SOFTMAX", [source])
+    return single
 
 
 def _l2_normalization(rng: Random) -> Case:
@@ -135,13 +133,13 @@ ROWS: dict[str, Maker] = {
     "ARG_MAX": _index_of_extreme("ARG_MAX"),
     "ARG_MIN": _index_of_extreme("ARG_MIN"),
     "L2_NORMALIZATION": Maker(_l2_normalization, _extend_rows("L2_NORMALIZATION")),
-    "LOG_SOFTMAX": Maker(_log_softmax, _extend_rows("LOG_SOFTMAX")),
+    "LOG_SOFTMAX": Maker(_exponentials("LOG_SOFTMAX"), _extend_rows("LOG_SOFTMAX")),
     "MEAN": _reduction("MEAN"),
     "REDUCE_ALL": _reduction("REDUCE_ALL"),
     "REDUCE_ANY": _reduction("REDUCE_ANY"),
     "REDUCE_MAX": _reduction("REDUCE_MAX"),
     "REDUCE_MIN": _reduction("REDUCE_MIN"),
-    "SOFTMAX": Maker(_softmax, _extend_rows("SOFTMAX")),
+    "SOFTMAX": Maker(_exponentials("SOFTMAX"), _extend_rows("SOFTMAX")),
     "SUM": _reduction("SUM"),
 }
 """By the operator's name."""
