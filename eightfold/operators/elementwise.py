@@ -5,18 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.golden import comparison, unary
-from eightfold.golden.binary import (
-    ADD_LEFT_SHIFT,
-    add,
-    broadcast_shape,
-    common_scales,
-    div,
-    mul,
-    multiplication_scale,
-    squared_difference,
-    sub,
-)
+from eightfold.golden import binary, comparison, unary
 from eightfold.golden.comparison import sliced_condition
 from eightfold.golden.errors import UndefinedError
 from eightfold.golden.floats import cast, dequantize, quantize_float
@@ -62,7 +51,7 @@ def same_shape(node: Node) -> Sequence[Shape]:
 
 
 def _common_shape(node: Node) -> Sequence[Shape]:
-    return [broadcast_shape(node.shape(0), node.shape(1))]
+    return [binary.broadcast_shape(node.shape(0), node.shape(1))]
 
 
 def _selected_shape(node: Node) -> Sequence[Shape]:
@@ -70,7 +59,7 @@ def _selected_shape(node: Node) -> Sequence[Shape]:
     if node.operator.name == "SELECT":
         sliced_condition(condition, a, b)
         return [a]
-    return [broadcast_shape(broadcast_shape(condition, a), b)]
+    return [binary.broadcast_shape(binary.broadcast_shape(condition, a), b)]
 
 
 def _prelu_shape(node: Node) -> Sequence[Shape]:
@@ -83,7 +72,11 @@ def _prepare_table(definition: Definition, call: OperatorCall) -> Function | Non
     Of DIV there is none: it refuses some.
     """
     arrays = [call.array(position) for position in range(len(call.inputs))]
-    if definition.golden is div or any(a.dtype != np.int8 for a in arrays) or is_per_axis(call):
+    if (
+        definition.golden is binary.div
+        or any(a.dtype != np.int8 for a in arrays)
+        or is_per_axis(call)
+    ):
         return None
 
     def entries(*codes: np.ndarray) -> np.ndarray:
@@ -111,19 +104,19 @@ def _explain_golden(element: Element) -> list[str]:
 def _explain_sum(sign: int) -> Explain:
     def explain(element: Element) -> list[str]:
         call, result = element.call, element.call.output_quantization()
-        reals = common_scales(call.quantization(0), call.quantization(1), result)
+        reals = binary.common_scales(call.quantization(0), call.quantization(1), result)
         lines = operand_lines(element)
         terms = []
         for position in (0, 1):
             step = difference(element, position)
-            shifted = step[1] << ADD_LEFT_SHIFT
-            lines += step_lines([step, (f"{step[1]} << {ADD_LEFT_SHIFT}", shifted)])
+            shifted = step[1] << binary.ADD_LEFT_SHIFT
+            lines += step_lines([step, (f"{step[1]} << {binary.ADD_LEFT_SHIFT}", shifted)])
             name = f"scale of input {position} / (2 * the larger scale)"
             more, term = scale_lines(shifted, reals[position], name)
             lines, terms = lines + more, [*terms, term]
         value = terms[0] + sign * terms[1]
         lines += step_lines([(f"{terms[0]} {'+' if sign > 0 else '-'} {terms[1]}", value)])
-        name = f"2 * the larger scale / (2^{ADD_LEFT_SHIFT} * output scale)"
+        name = f"2 * the larger scale / (2^{binary.ADD_LEFT_SHIFT} * output scale)"
         more, scaled = scale_lines(value, reals[2], name)
         bounds = fused_bounds(call.activation(), result)
         return [*lines, *more, *end_lines(scaled, result, bounds)]
@@ -138,7 +131,7 @@ def _explain_mul(element: Element) -> list[str]:
     steps = [difference(element, position) for position in (0, 1)]
     product = steps[0][1] * steps[1][1]
     steps.append((f"{steps[0][1]} * {steps[1][1]}", product))
-    real = multiplication_scale(a, b, out, call.reference)
+    real = binary.multiplication_scale(a, b, out, call.reference)
     more, scaled = scale_lines(product, real, f"scale {a} * {b} / {out}")
     bounds = fused_bounds(call.activation(), result)
     lines = operand_lines(element) + step_lines(steps)
@@ -284,12 +277,12 @@ def _clipping(activation: str) -> Definition:
 
 ELEMENTWISE: dict[str, Definition] = {
     "ABS": _elementwise(unary.absolute),
-    "ADD": _elementwise(add, _explain_sum(1), **_TWO, spec=SpecEntry(1)),
+    "ADD": _elementwise(binary.add, _explain_sum(1), **_TWO, spec=SpecEntry(1)),
     "CAST": _elementwise(cast, operands=(Operand(NUMBERS),), dtypes=NUMBERS),
     "DEQUANTIZE": _elementwise(
         dequantize, _explain_dequantize, operands=(Operand(BYTES),), dtype="float32"
     ),
-    "DIV": _elementwise(div, **_TWO),
+    "DIV": _elementwise(binary.div, **_TWO),
     "ELU": _elementwise(unary.elu),
     "EQUAL": _comparison(comparison.equal, 35),
     "EXP": _elementwise(unary.exponential),
@@ -309,7 +302,7 @@ ELEMENTWISE: dict[str, Definition] = {
     "LOGICAL_OR": _logical(comparison.logical_or),
     "MAXIMUM": _extreme(comparison.maximum, 26),
     "MINIMUM": _extreme(comparison.minimum, 28),
-    "MUL": _elementwise(mul, _explain_mul, **_TWO, spec=SpecEntry(10)),
+    "MUL": _elementwise(binary.mul, _explain_mul, **_TWO, spec=SpecEntry(10)),
     "NEG": _elementwise(unary.negate),
     "NOT_EQUAL": _comparison(comparison.not_equal, 36),
     "PRELU": _elementwise(prelu, _explain_prelu, **_TWO | {"shapes": _prelu_shape}),
@@ -328,8 +321,8 @@ ELEMENTWISE: dict[str, Definition] = {
     "SELECT": _selection(comparison.select_slices),
     "SELECT_V2": _selection(comparison.select),
     "SQRT": _elementwise(unary.square_root),
-    "SQUARED_DIFFERENCE": _elementwise(squared_difference, **_TWO),
-    "SUB": _elementwise(sub, _explain_sum(-1), **_TWO, spec=SpecEntry(22)),
+    "SQUARED_DIFFERENCE": _elementwise(binary.squared_difference, **_TWO),
+    "SUB": _elementwise(binary.sub, _explain_sum(-1), **_TWO, spec=SpecEntry(22)),
     "TANH": _elementwise(unary.tanh, spec=SpecEntry(15, output=FixedQuantization(1.0, 128.0, 0))),
 }
 """Operators on values; booleans come out of the comparisons, floats out of DEQUANTIZE."""

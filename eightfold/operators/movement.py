@@ -8,27 +8,7 @@ from typing import Any
 import numpy as np
 
 from eightfold.golden import blocks, indexing, movement
-from eightfold.golden.blocks import batch_to_space_shape, space_to_batch_shape
 from eightfold.golden.errors import RejectedError, UndefinedError
-from eightfold.golden.indexing import (
-    Masks,
-    check_update,
-    gathered_nd_shape,
-    gathered_shape,
-    scattered_shape,
-    strided_slice,
-)
-from eightfold.golden.movement import (
-    broadcast_to,
-    expand_dims,
-    mirrored_shape,
-    padded_shape,
-    reshape,
-    reverse,
-    squeeze,
-    tiled_shape,
-    transpose,
-)
 from eightfold.model.graph import Operator
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.definition import (
@@ -75,19 +55,21 @@ def _known(shape_of: Callable[..., Shape], rank: int, *known: Any) -> Sequence[S
 def _reshape_shapes(node: Node) -> Sequence[Shape]:
     x = hollow(node.shape(0))
     if not reshape_operand(node):
-        return [reshape(x, reshape_option(node.operator)).shape]
+        return [movement.reshape(x, reshape_option(node.operator)).shape]
     sizes = node.known_vector(1)
-    return _known(lambda sizes: reshape(x, sizes).shape, node.shape(1)[0], sizes)
+    return _known(lambda sizes: movement.reshape(x, sizes).shape, node.shape(1)[0], sizes)
 
 
 def _squeeze_shapes(node: Node) -> Sequence[Shape]:
-    return [squeeze(hollow(node.shape(0)), node.options["squeeze_dims"]).shape]
+    return [movement.squeeze(hollow(node.shape(0)), node.options["squeeze_dims"]).shape]
 
 
 def _expand_dims_shapes(node: Node) -> Sequence[Shape]:
     _check_same(node)
     x = hollow(node.shape(0))
-    return _known(lambda axis: expand_dims(x, axis).shape, x.ndim + 1, node.known_integer(1))
+    return _known(
+        lambda axis: movement.expand_dims(x, axis).shape, x.ndim + 1, node.known_integer(1)
+    )
 
 
 def _check_same(node: Node) -> None:
@@ -104,7 +86,7 @@ def _check_same(node: Node) -> None:
 
 def _transpose_shapes(node: Node) -> Sequence[Shape]:
     x = hollow(node.shape(0))
-    return _known(lambda order: transpose(x, order).shape, x.ndim, node.known_vector(1))
+    return _known(lambda order: movement.transpose(x, order).shape, x.ndim, node.known_vector(1))
 
 
 def _shape_shapes(node: Node) -> Sequence[Shape]:
@@ -114,9 +96,8 @@ def _shape_shapes(node: Node) -> Sequence[Shape]:
 def _pad_shapes(node: Node) -> Sequence[Shape]:
     shape, paddings = node.shape(0), node.known(1)
     if paddings is None:
-        padded_shape(shape, np.zeros(node.shape(1), np.int64))
-        return [(None,) * len(shape)]
-    return [padded_shape(shape, paddings)]
+        movement.padded_shape(shape, np.zeros(node.shape(1), np.int64))
+    return _known(partial(movement.padded_shape, shape), len(shape), paddings)
 
 
 def _padv2_shapes(node: Node) -> Sequence[Shape]:
@@ -129,41 +110,43 @@ def _mirror_pad_shapes(node: Node) -> Sequence[Shape]:
     _check_same(node)
     shape, mode = node.shape(0), node.options["mode"]
     if node.known(1) is None:
-        mirrored_shape(shape, np.zeros(node.shape(1), np.int64), "SYMMETRIC")
-    return _known(lambda pads: mirrored_shape(shape, pads, mode), len(shape), node.known(1))
+        movement.mirrored_shape(shape, np.zeros(node.shape(1), np.int64), "SYMMETRIC")
+    return _known(
+        lambda pads: movement.mirrored_shape(shape, pads, mode), len(shape), node.known(1)
+    )
 
 
 def _tile_shapes(node: Node) -> Sequence[Shape]:
     shape, multiples = node.shape(0), node.known_vector(1)
     if multiples is None:
-        tiled_shape(shape, [1] * node.shape(1)[0])
-    return _known(lambda counts: tiled_shape(shape, counts), len(shape), multiples)
+        movement.tiled_shape(shape, [1] * node.shape(1)[0])
+    return _known(lambda counts: movement.tiled_shape(shape, counts), len(shape), multiples)
 
 
 def _broadcast_to_shapes(node: Node) -> Sequence[Shape]:
     x, sizes = hollow(node.shape(0)), node.known_vector(1)
-    return _known(lambda sizes: broadcast_to(x, sizes).shape, node.shape(1)[0], sizes)
+    return _known(lambda sizes: movement.broadcast_to(x, sizes).shape, node.shape(1)[0], sizes)
 
 
 def _reverse_shapes(node: Node) -> Sequence[Shape]:
     axes = node.known_vector(1)
     if axes is not None:
-        reverse(hollow(node.shape(0)), axes)
+        movement.reverse(hollow(node.shape(0)), axes)
     return [node.shape(0)]
 
 
 def _gather_nd_shapes(node: Node) -> Sequence[Shape]:
-    return [gathered_nd_shape(node.shape(0), node.shape(1))]
+    return [indexing.gathered_nd_shape(node.shape(0), node.shape(1))]
 
 
 def _scatter_nd_shapes(node: Node) -> Sequence[Shape]:
     shapes, sizes = (node.shape(0), node.shape(1)), node.known_vector(2)
-    return _known(lambda sizes: scattered_shape(*shapes, sizes), node.shape(2)[0], sizes)
+    return _known(lambda sizes: indexing.scattered_shape(*shapes, sizes), node.shape(2)[0], sizes)
 
 
 def _update_shapes(node: Node) -> Sequence[Shape]:
     starts = node.shape(2)
-    check_update(node.shape(0), node.shape(1), starts[0] if len(starts) == 1 else 0)
+    indexing.check_update(node.shape(0), node.shape(1), starts[0] if len(starts) == 1 else 0)
     return [node.shape(0)]
 
 
@@ -179,11 +162,11 @@ def _slice_shapes(node: Node) -> Sequence[Shape]:
     return [indexing.slice(hollow(shape), begin, size).shape]
 
 
-def masks_of(operator: Operator) -> Masks:
+def masks_of(operator: Operator) -> indexing.Masks:
     """Return the masks that the options of STRIDED_SLICE hold."""
     names = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
     masks = {name: operator.options[f"{name}_mask"] for name in names}
-    return Masks(**masks, offset=operator.options["offset"])
+    return indexing.Masks(**masks, offset=operator.options["offset"])
 
 
 def _strided_slice_shapes(node: Node) -> Sequence[Shape]:
@@ -197,13 +180,13 @@ def _strided_slice_shapes(node: Node) -> Sequence[Shape]:
             raise RejectedError("begin, end and strides must have as many entries")
         return [None]
     x = hollow(node.shape(0))
-    return [strided_slice(x, begin, end, strides, masks_of(node.operator)).shape]
+    return [indexing.strided_slice(x, begin, end, strides, masks_of(node.operator)).shape]
 
 
 def _gather_shapes(node: Node) -> Sequence[Shape]:
     options = node.options
     arguments = (node.shape(0), node.shape(1), options["axis"], options["batch_dims"])
-    return [gathered_shape(*arguments, node.known(1))]
+    return [indexing.gathered_shape(*arguments, node.known(1))]
 
 
 def _reshape_operands(call: OperatorCall) -> Sequence[Any]:
@@ -355,9 +338,9 @@ _POSITIONS = Without("its positions count along the axis 0 of one inference")
 
 MOVEMENT: dict[str, Definition] = {
     "ASSIGN_VARIABLE": _VARIABLE,
-    "BATCH_TO_SPACE_ND": _batches(blocks.batch_to_space_nd, batch_to_space_shape, 18),
+    "BATCH_TO_SPACE_ND": _batches(blocks.batch_to_space_nd, blocks.batch_to_space_shape, 18),
     "BROADCAST_TO": _copy(
-        broadcast_to,
+        movement.broadcast_to,
         _broadcast_to_shapes,
         (COPIED, INDEX),
         operands_of=reader("codes", "vector"),
@@ -373,7 +356,7 @@ MOVEMENT: dict[str, Definition] = {
         stacks=_POSITIONS,
     ),
     "EXPAND_DIMS": _copy(
-        expand_dims,
+        movement.expand_dims,
         _expand_dims_shapes,
         (COPIED, INDEX),
         operands_of=reader("codes", "integer"),
@@ -422,7 +405,7 @@ MOVEMENT: dict[str, Definition] = {
     ),
     "READ_VARIABLE": _VARIABLE,
     "RESHAPE": _copy(
-        reshape,
+        movement.reshape,
         _reshape_shapes,
         (
             COPIED,
@@ -435,7 +418,7 @@ MOVEMENT: dict[str, Definition] = {
         spec=SpecEntry(11, same=True),
     ),
     "REVERSE_V2": _copy(
-        reverse,
+        movement.reverse,
         _reverse_shapes,
         (COPIED, INT32),
         operands_of=reader("codes", "vector"),
@@ -466,10 +449,10 @@ MOVEMENT: dict[str, Definition] = {
         stacks=_POSITIONS,
         spec=SpecEntry(34, same=True),
     ),
-    "SPACE_TO_BATCH_ND": _batches(blocks.space_to_batch_nd, space_to_batch_shape, 19),
+    "SPACE_TO_BATCH_ND": _batches(blocks.space_to_batch_nd, blocks.space_to_batch_shape, 19),
     "SPACE_TO_DEPTH": _block(blocks.space_to_depth, spec=SpecEntry(14, same=True)),
     "SQUEEZE": _copy(
-        squeeze,
+        movement.squeeze,
         _squeeze_shapes,
         (COPIED,),
         named={"dims": lambda call: call.options["squeeze_dims"]},
@@ -477,7 +460,7 @@ MOVEMENT: dict[str, Definition] = {
         spec=SpecEntry(24, same=True),
     ),
     "STRIDED_SLICE": _copy(
-        strided_slice,
+        indexing.strided_slice,
         _strided_slice_shapes,
         (COPIED, INT32, INT32, INT32),
         operands_of=reader("codes", "vector", "vector", "vector"),
@@ -492,7 +475,7 @@ MOVEMENT: dict[str, Definition] = {
         stacks=Without("it may repeat the inferences along axis 0"),
     ),
     "TRANSPOSE": _copy(
-        transpose,
+        movement.transpose,
         _transpose_shapes,
         # Of a scalar the kernel reads beyond the permutation, and ends.
         (replace(COPIED, ranks=(1, 32)), INT32),
