@@ -144,6 +144,20 @@ class _Draft:
         self.model.fields["Buffers"].append(Table("Buffer", Data=data))
         tensor.fields["Buffer"] = len(self.model.fields["Buffers"]) - 1
 
+    def adopt(self, tensor: Table, place: int | None = None) -> bool:
+        """Put a copy of a tensor of the donor in a place, or behind all; return if it has data."""
+        data, adopted = _data(self.donor, tensor), deepcopy(tensor)
+        place = len(self.tensors) if place is None else place
+        self.tensors[place : place + 1] = [adopted]
+        self.own_data(adopted, data)
+        return bool(data)
+
+    def own_data(self, tensor: Table, data: bytes) -> None:
+        """Give a tensor data in place of the buffer that it refers to, or none."""
+        tensor.fields["Buffer"] = 0
+        if data:
+            self.set_data(tensor, data)
+
     def fit_data(self, tensor: Table) -> None:
         """Repeat or cut a constant's data, so that it has the size of the tensor."""
         data = self.data(tensor)
@@ -384,14 +398,8 @@ def _splice(draft: _Draft, choices: _Choices) -> None:
         for index in indices.tolist():
             if index in places:
                 continue
-            tensor = deepcopy(source[index])
-            data = _data(draft.donor, tensor)
-            tensor.fields["Buffer"] = 0
-            draft.tensors.append(tensor)
-            places[index] = len(draft.tensors) - 1
-            if data:
-                draft.set_data(tensor, data)
-            else:
+            places[index] = len(draft.tensors)
+            if not draft.adopt(source[index]):
                 edges[field].append(places[index])
     for field, indices in (("Inputs", read), ("Outputs", written)):
         operator.fields[field] = np.array([places[i] for i in indices.tolist()], np.int32)
@@ -467,10 +475,7 @@ def _subgraph(draft: _Draft, choices: _Choices) -> None:
         for operator in graph.fields["Operators"]:
             _set_code(draft, operator, _code(draft.donor, operator))
         for tensor in graph.fields["Tensors"]:
-            data = _data(draft.donor, tensor)
-            tensor.fields["Buffer"] = 0
-            if data:
-                draft.set_data(tensor, data)
+            draft.own_data(tensor, _data(draft.donor, tensor))
         draft.subgraphs.append(graph)
     else:
         edges = {
@@ -490,12 +495,7 @@ def _subgraph(draft: _Draft, choices: _Choices) -> None:
 def _transplant(draft: _Draft, choices: _Choices) -> None:
     """Put a tensor of the donor in the place of one here."""
     place = choices.below(len(draft.tensors))
-    tensor = deepcopy(choices.of(draft.donor.fields["Subgraphs"][0].fields["Tensors"]))
-    data = _data(draft.donor, tensor)
-    tensor.fields["Buffer"] = 0
-    if data:
-        draft.set_data(tensor, data)
-    draft.tensors[place] = tensor
+    draft.adopt(choices.of(draft.donor.fields["Subgraphs"][0].fields["Tensors"]), place)
 
 
 def _reorder(draft: _Draft, choices: _Choices) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from eightfold.common.errors import InputError
 from eightfold.model.graph import Graph, Operator, Quantization, Tensor
 from eightfold.operators.cost import Limits, check_cost
-from eightfold.operators.findings import Finding, Severity
+from eightfold.operators.findings import Finding, Severity, finding_of
 from eightfold.operators.folding import fold_operands
 from eightfold.operators.gate import Refusal, prepare
 from eightfold.operators.registry import spec_row
@@ -66,16 +66,14 @@ class BoundOperand:
         source = self.row.operand_source(self.place, self.rule)
         if cited and not cited.place.startswith(("Input", "Output")):
             source = cited.source
-        return Finding(
-            severity=severity,
-            operator=self.operator.index,
-            operator_name=self.operator.name,
-            tensor=self.tensor.index,
-            tensor_name=self.tensor.name,
-            rule=rule,
-            identity=cited and cited.identity,
+        return finding_of(
+            severity,
+            self.operator,
+            self.tensor,
+            rule,
+            found,
             source=source,
-            found=found,
+            identity=cited and cited.identity,
         )
 
 
@@ -95,7 +93,9 @@ def check_model(graph: Graph) -> list[Finding]:
     for operator in graph.operators:
         row = spec_row(operator.name)
         if row is None:
-            findings.append(_without_row(operator))
+            found = f"no row for {operator.name}"
+            where = {"source": LISTED.source, "identity": LISTED.identity}
+            findings.append(finding_of("note", operator, None, LISTED.checks[0], found, **where))
             continue
         operands, unbound = _bind(graph, operator, row)
         findings.extend(unbound)
@@ -107,20 +107,6 @@ def check_model(graph: Graph) -> list[Finding]:
         findings.extend(_check_bias(operands))
         findings.extend(_check_same(operands))
     return findings
-
-
-def _without_row(operator: Operator) -> Finding:
-    return Finding(
-        severity="note",
-        operator=operator.index,
-        operator_name=operator.name,
-        tensor=None,
-        tensor_name=None,
-        rule=LISTED.checks[0],
-        identity=LISTED.identity,
-        source=LISTED.source,
-        found=f"no row for {operator.name}",
-    )
 
 
 def _new(
@@ -185,17 +171,8 @@ def _of_operator(
     found: str,
     cited: SpecRule | None,
 ) -> Finding:
-    return Finding(
-        severity=severity,
-        operator=operator.index,
-        operator_name=operator.name,
-        tensor=None,
-        tensor_name=None,
-        rule=rule,
-        identity=cited and cited.identity,
-        source=row.source,
-        found=found,
-    )
+    identity = cited and cited.identity
+    return finding_of(severity, operator, None, rule, found, source=row.source, identity=identity)
 
 
 def _is_integer_arithmetic(operands: Sequence[BoundOperand]) -> bool:
@@ -455,29 +432,13 @@ def _is_affordable(graph: Graph, limits: Limits) -> bool:
 
 
 def _filled_in(operator: Operator, tensor: Tensor) -> Finding:
-    return Finding(
-        severity="note",
-        operator=operator.index,
-        operator_name=operator.name,
-        tensor=tensor.index,
-        tensor_name=tensor.name,
-        rule="the file states a tensor's shape",
-        identity=None,
-        source=_SOURCE,
-        found=f"no shape, computed {list(tensor.shape)}",
-    )
+    found = f"no shape, computed {list(tensor.shape)}"
+    rule = "the file states a tensor's shape"
+    return finding_of("note", operator, tensor, rule, found, source=_SOURCE)
 
 
 def _refused(refusal: Refusal) -> Finding:
     tensor = refusal.tensor
-    return Finding(
-        severity="violation",
-        operator=refusal.operator.index,
-        operator_name=refusal.operator.name,
-        tensor=None if tensor is None else tensor.index,
-        tensor_name=None if tensor is None else tensor.name,
-        rule="a result is declared as the kernel computes it" if tensor else "the kernel takes it",
-        identity=None,
-        source=_SOURCE,
-        found=refusal.message,
-    )
+    rule = "a result is declared as the kernel computes it" if tensor else "the kernel takes it"
+    found = refusal.message
+    return finding_of("violation", refusal.operator, tensor, rule, found, source=_SOURCE)

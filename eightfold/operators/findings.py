@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
-from eightfold.model.graph import Graph
+from eightfold.model.graph import Graph, Operator, Tensor
 
 Severity = Literal["violation", "note"]
 
@@ -28,6 +28,30 @@ class Finding:
     ]
     source: Annotated[str, "who asks it"]
     found: Annotated[str, "what the model has instead"]
+
+
+def finding_of(
+    severity: Severity,
+    operator: Operator,
+    tensor: Tensor | None,
+    rule: str,
+    found: str,
+    *,
+    source: str,
+    identity: str | None = None,
+) -> Finding:
+    """Return a finding about an operator, or about a tensor of it."""
+    return Finding(
+        severity=severity,
+        operator=operator.index,
+        operator_name=operator.name,
+        tensor=tensor and tensor.index,
+        tensor_name=tensor and tensor.name,
+        rule=rule,
+        identity=identity,
+        source=source,
+        found=found,
+    )
 
 
 def render(findings: Iterable[Finding], graph: Graph) -> list[str]:
