@@ -66,15 +66,8 @@ class BoundOperand:
         source = self.row.operand_source(self.place, self.rule)
         if cited and not cited.place.startswith(("Input", "Output")):
             source = cited.source
-        return finding_of(
-            severity,
-            self.operator,
-            self.tensor,
-            rule,
-            found,
-            source=source,
-            identity=cited and cited.identity,
-        )
+        identity = cited and cited.identity
+        return finding_of(severity, self.operator, self.tensor, rule, found, source, identity)
 
 
 def check_model(graph: Graph) -> list[Finding]:
@@ -94,8 +87,8 @@ def check_model(graph: Graph) -> list[Finding]:
         row = spec_row(operator.name)
         if row is None:
             found = f"no row for {operator.name}"
-            where = {"source": LISTED.source, "identity": LISTED.identity}
-            findings.append(finding_of("note", operator, None, LISTED.checks[0], found, **where))
+            cited = LISTED.source, LISTED.identity
+            findings.append(finding_of("note", operator, None, LISTED.checks[0], found, *cited))
             continue
         operands, unbound = _bind(graph, operator, row)
         findings.extend(unbound)
@@ -172,7 +165,7 @@ def _of_operator(
     cited: SpecRule | None,
 ) -> Finding:
     identity = cited and cited.identity
-    return finding_of(severity, operator, None, rule, found, source=row.source, identity=identity)
+    return finding_of(severity, operator, None, rule, found, row.source, identity)
 
 
 def _is_integer_arithmetic(operands: Sequence[BoundOperand]) -> bool:
@@ -434,11 +427,11 @@ def _is_affordable(graph: Graph, limits: Limits) -> bool:
 def _filled_in(operator: Operator, tensor: Tensor) -> Finding:
     found = f"no shape, computed {list(tensor.shape)}"
     rule = "the file states a tensor's shape"
-    return finding_of("note", operator, tensor, rule, found, source=_SOURCE)
+    return finding_of("note", operator, tensor, rule, found, _SOURCE)
 
 
 def _refused(refusal: Refusal) -> Finding:
     tensor = refusal.tensor
     rule = "a result is declared as the kernel computes it" if tensor else "the kernel takes it"
     found = refusal.message
-    return finding_of("violation", refusal.operator, tensor, rule, found, source=_SOURCE)
+    return finding_of("violation", refusal.operator, tensor, rule, found, _SOURCE)

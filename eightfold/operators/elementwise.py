@@ -1,6 +1,6 @@
 """Operators that work element by element: arithmetic on two, functions of one, comparisons."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,8 +50,9 @@ def same_shape(node: Node) -> Sequence[Shape]:
     return [node.shape(0)]
 
 
-def _common_shape(node: Node) -> Sequence[Shape]:
-    return [binary.broadcast_shape(node.shape(0), node.shape(1))]
+def of_two(shape_of: Callable[..., Shape]) -> Shapes:
+    """Return what gives the shape of a result that those of two operands decide."""
+    return lambda node: [shape_of(node.shape(0), node.shape(1))]
 
 
 def _selected_shape(node: Node) -> Sequence[Shape]:
@@ -60,10 +61,6 @@ def _selected_shape(node: Node) -> Sequence[Shape]:
         sliced_condition(condition, a, b)
         return [a]
     return [binary.broadcast_shape(binary.broadcast_shape(condition, a), b)]
-
-
-def _prelu_shape(node: Node) -> Sequence[Shape]:
-    return [prelu_shape(node.shape(0), node.shape(1))]
 
 
 def _prepare_table(definition: Definition, call: OperatorCall) -> Function | None:
@@ -243,6 +240,8 @@ def _elementwise(
     )
 
 
+_common_shape = of_two(binary.broadcast_shape)
+
 _TWO: dict[str, Any] = {"shapes": _common_shape, "operands": (INT8, INT8), "alike": True}
 """What is the same for all functions of two elements, which broadcast."""
 
@@ -305,7 +304,7 @@ ELEMENTWISE: dict[str, Definition] = {
     "MUL": _elementwise(binary.mul, _explain_mul, **_TWO, spec=SpecEntry(10)),
     "NEG": _elementwise(unary.negate),
     "NOT_EQUAL": _comparison(comparison.not_equal, 36),
-    "PRELU": _elementwise(prelu, _explain_prelu, **_TWO | {"shapes": _prelu_shape}),
+    "PRELU": _elementwise(prelu, _explain_prelu, **_TWO | {"shapes": of_two(prelu_shape)}),
     "QUANTIZE": _elementwise(
         unary.quantize,
         _explain_rescaled(double=True),

@@ -36,7 +36,6 @@ def finding_of(
     tensor: Tensor | None,
     rule: str,
     found: str,
-    *,
     source: str,
     identity: str | None = None,
 ) -> Finding:

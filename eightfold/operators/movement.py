@@ -28,7 +28,7 @@ from eightfold.operators.definition import (
     hollow,
     reader,
 )
-from eightfold.operators.elementwise import same_shape
+from eightfold.operators.elementwise import of_two, same_shape
 from eightfold.operators.lines import value_text
 from eightfold.operators.rules import OTHER_INT8, SpecEntry, unquantized
 from eightfold.operators.stacks import AXES_BEHIND, FIRST_STAYS, IMAGES, PADDED, SHAPES
@@ -133,10 +133,6 @@ def _reverse_shapes(node: Node) -> Sequence[Shape]:
     if axes is not None:
         movement.reverse(hollow(node.shape(0)), axes)
     return [node.shape(0)]
-
-
-def _gather_nd_shapes(node: Node) -> Sequence[Shape]:
-    return [indexing.gathered_nd_shape(node.shape(0), node.shape(1))]
 
 
 def _scatter_nd_shapes(node: Node) -> Sequence[Shape]:
@@ -375,7 +371,7 @@ MOVEMENT: dict[str, Definition] = {
     ),
     "GATHER_ND": _copy(
         indexing.gather_nd,
-        _gather_nd_shapes,
+        of_two(indexing.gathered_nd_shape),
         (COPIED, Operand(("int16", "int32", "int64"), values=False)),
         empty=False,  # LiteRT refuses to pick from nothing
         stacks=_POSITIONS,

@@ -37,10 +37,6 @@ def _first_only(call: OperatorCall) -> bool:
     return call.is_computed(0) and not any(map(call.is_computed, range(1, len(call.inputs))))
 
 
-def _image(call: OperatorCall) -> bool:
-    return _first_only(call) and _rank(call) == 4
-
-
 def _row(call: OperatorCall) -> bool:
     return _first_only(call) and _rank(call) >= 2
 
@@ -75,10 +71,6 @@ def _elementwise(call: OperatorCall) -> bool:
     return any(map(call.is_computed, range(len(call.inputs))))
 
 
-def _matrices(call: OperatorCall) -> bool:
-    return len(call.output.shape) > 2 and _elementwise(call)
-
-
 def _reshaping(call: OperatorCall) -> bool:
     x, y = call.input(0).shape, call.output.shape
     return _first_only(call) and len(x) > 0 and prod(x) == prod(y)
@@ -111,7 +103,7 @@ def _joining(call: OperatorCall) -> bool:
     return computed and _rank(call) >= 2 and call.options["axis"] % _rank(call) != 0
 
 
-IMAGES = Stacks(_image)
+IMAGES = Stacks(lambda call: _first_only(call) and _rank(call) == 4)
 """Image by image, NHWC; all but the first input is constant."""
 
 ROWS = Stacks(_row)
@@ -123,7 +115,7 @@ WHOLE_ROWS = Stacks(_matrix)
 ELEMENTS = Stacks(_elementwise)
 """Element by element: computed inputs have the output's slices; constants are the same for all."""
 
-MATRICES = Stacks(_matrices)
+MATRICES = Stacks(lambda call: len(call.output.shape) > 2 and _elementwise(call))
 """As `ELEMENTS`, of matrices; axis 0 is before the last two."""
 
 SHAPES = Stacks(_reshaping, reshapes=True)
