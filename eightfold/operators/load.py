@@ -54,9 +54,10 @@ def with_batch(graph: Graph, batch: int) -> Graph:
             f"no input leaves its batch open, so it cannot be {batch}; leave the batch out, or "
             "convert the network with None as the first dimension of its inputs"
         )
-    tensors = [
-        _resized(tensor, batch if tensor.index in opened else None) for tensor in graph.tensors
-    ]
+    tensors = list(graph.tensors)
+    for index in opened:
+        shape = batch, *tensors[index].shape[1:]
+        tensors[index] = replace(tensors[index], shape=shape, open_batch=False)
     computed = {index for operator in graph.operators for index in operator.outputs}
     for index in computed:
         tensors[index] = replace(tensors[index], shape=(), stated=False)
@@ -74,12 +75,6 @@ def with_batch(graph: Graph, batch: int) -> Graph:
         results = constant_results(replace(step, tensors=tuple(tensors)), operator, known=known)
         known.update(zip(operator.outputs, results or (), strict=False))
     return replace(graph, tensors=tuple(tensors))
-
-
-def _resized(tensor: Tensor, batch: int | None) -> Tensor:
-    if batch is None:
-        return tensor
-    return replace(tensor, shape=(batch, *tensor.shape[1:]), open_batch=False)
 
 
 _CONVERSIONS = {
