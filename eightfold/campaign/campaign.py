@@ -121,12 +121,7 @@ def builds_of(folder: Folder, on_progress: OnProgress | None = None) -> Builds:
 
 
 def go_on(
-    folder: Folder,
-    farm: Farm,
-    builds: Builds,
-    *,
-    budget: float | None = None,
-    **options: Any,
+    folder: Folder, farm: Farm, builds: Builds, *, budget: float | None = None, **options: Any
 ) -> str:
     """Run what waits in a campaign; return why it ended, as `Engine.run` does.
 

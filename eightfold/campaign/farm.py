@@ -113,12 +113,8 @@ def connect(farm: Farm, private: Path) -> Iterator[Client]:
     nothing listens but on its loopback. Raises `InputError` if no scheduler answers, or the batch
     system's options or the keys are wrong.
 
-    Parameters
-    ----------
-    farm
-        Where the workers are.
-    private
-        A folder that only the user can read, for what workers on this machine put into files.
+    ``farm``: where the workers are; ``private``: a folder that only the user can read, for what
+    workers on this machine put into files.
     """
     security = Security.temporary() if farm.keys is None else security_of(farm.keys)
     # Dask would work in a folder of /tmp whose name everybody knows, and import from there.

@@ -253,10 +253,7 @@ def _write_tensors(path: Path, tensors: Mapping[int, np.ndarray]) -> None:
 def commits(facts: Mapping[str, Any]) -> str:
     """Return the commit that began a campaign, and those at which failed cases ran again.
 
-    Parameters
-    ----------
-    facts
-        As `Folder.facts` returns them.
+    ``facts``: as `Folder.facts` returns them.
     """
     wheel = "of an installed package"
     began = facts["commit"] or wheel
@@ -272,10 +269,7 @@ def _facts(asked: Mapping[str, Any]) -> dict[str, Any]:
         "versions": {},
         "identity": {},
         "commit": _commit(),
-        "machine": {
-            "platform": platform.platform(),
-            "processors": os.cpu_count(),
-        },
+        "machine": {"platform": platform.platform(), "processors": os.cpu_count()},
     }
 
 

@@ -208,9 +208,7 @@ class Outcome:
 
 
 def digest_of(
-    cases: Iterable[Sequence[Any]],
-    hits: Mapping[tuple[str, str, str], int],
-    answers: str | None,
+    cases: Iterable[Sequence[Any]], hits: Mapping[tuple[str, str, str], int], answers: str | None
 ) -> str:
     """Return the digest of an `Outcome`.
 

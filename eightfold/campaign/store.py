@@ -354,8 +354,7 @@ class Store(Results):
         """Note that no more units run, and why."""
         with self._told(), self._connection:
             self._connection.execute(
-                "UPDATE sessions SET ended = ?, why = ? WHERE rowid = ?",
-                (self._now(), why, number),
+                "UPDATE sessions SET ended = ?, why = ? WHERE rowid = ?", (self._now(), why, number)
             )
 
     def waiting(self) -> list[tuple[int, Unit]]:

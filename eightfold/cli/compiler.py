@@ -69,9 +69,7 @@ def no_rewrite_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 cascade_option = click.option(
-    "--no-cascade",
-    is_flag=True,
-    help="Run layer by layer, no chain of operators strip by strip.",
+    "--no-cascade", is_flag=True, help="Run layer by layer, no chain of operators strip by strip."
 )
 
 

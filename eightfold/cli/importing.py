@@ -156,9 +156,7 @@ SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite, "tpu-mlir": 
     help="In whose terms the int8 network is.",
 )
 @path_option(
-    "--json",
-    "json_file",
-    help="Write how tensors compare with the source's runtime as JSON.",
+    "--json", "json_file", help="Write how tensors compare with the source's runtime as JSON."
 )
 @click.option(
     "--count",

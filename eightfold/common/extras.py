@@ -33,12 +33,8 @@ def needs_extra(extra: str, what: str) -> Iterator[None]:
     Raises `InputError` if such a package is not installed. That any other module is missing is an
     error of ours and stays a `ModuleNotFoundError`.
 
-    Parameters
-    ----------
-    extra
-        A name of ``project.optional-dependencies``.
-    what
-        What needs it, the first word of the message.
+    ``extra``: a name of ``project.optional-dependencies``; ``what``: what needs it, the first word
+    of the message.
     """
     try:
         yield
@@ -126,10 +122,7 @@ for them, empty where it has none or compilers do not find what it installs."""
 def how_to_install(*packages: str) -> str:
     """Return the command that installs packages, or where they come from if it is not known here.
 
-    Parameters
-    ----------
-    packages
-        Their names in Debian and Ubuntu.
+    ``packages``: their names in Debian and Ubuntu.
     """
     # Looked for where Debian has it: PATH may be what is wrong.
     if sys.platform == "linux" and shutil.which("apt-get", path=os.defpath):

@@ -10,12 +10,8 @@ def on_first_use(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return a package's ``__getattr__`` and ``__dir__``.
 
-    Parameters
-    ----------
-    package
-        The package's ``__name__``.
-    modules
-        The module within it that has each public name.
+    ``package``: the package's ``__name__``; ``modules``: the module within it that has each public
+    name.
     """
 
     def load(name: str) -> Any:

@@ -35,10 +35,7 @@ def lock(file: IO | int, *, wait: bool) -> None:
 
     Raises `BlockingIOError` if another process has it, and ``wait`` is not set.
 
-    Parameters
-    ----------
-    wait
-        Whether to wait while another process has the lock.
+    ``wait``: whether to wait while another process has the lock.
     """
     try:
         import fcntl

@@ -63,31 +63,16 @@ class Layer:
 # (squeeze and excitation); and a linear classifier.
 LAYERS = (
     Layer(
-        name="stem",
-        operator="CONV_2D",
-        inputs=("image",),
-        channels=32,
-        size=3,
-        activation="RELU",
+        name="stem", operator="CONV_2D", inputs=("image",), channels=32, size=3, activation="RELU"
     ),
-    Layer(
-        name="reduce",
-        operator="DEPTHWISE_CONV_2D",
-        inputs=("stem",),
-        size=3,
-        stride=2,
-    ),
+    Layer(name="reduce", operator="DEPTHWISE_CONV_2D", inputs=("stem",), size=3, stride=2),
     Layer(name="peak", operator="MAX_POOL_2D", inputs=("stem",), size=2, stride=2),
     # ADD would rescale the pooled branch by itself; QUANTIZE gives both branches one scale first,
     # as operators without a rescaling of their own need it.
     Layer(name="peak_rescaled", operator="QUANTIZE", inputs=("peak",), like="reduce"),
     Layer(name="joined", operator="ADD", inputs=("reduce", "peak_rescaled")),
     Layer(
-        name="spatial",
-        operator="DEPTHWISE_CONV_2D",
-        inputs=("joined",),
-        size=3,
-        activation="RELU",
+        name="spatial", operator="DEPTHWISE_CONV_2D", inputs=("joined",), size=3, activation="RELU"
     ),
     Layer(name="mixed", operator="CONV_2D", inputs=("spatial",), channels=32, size=1),
     Layer(name="squeeze", operator="AVERAGE_POOL_2D", inputs=("mixed",), size=4, stride=4),

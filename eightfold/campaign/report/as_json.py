@@ -18,8 +18,7 @@ class CaseJson(TypedDict):
     """A case of a unit that has ended."""
 
     name: Annotated[
-        str,
-        "what `eightfold campaign repeat` takes, and its folder in `DIR/failures` is called",
+        str, "what `eightfold campaign repeat` takes, and its folder in `DIR/failures` is called"
     ]
     suite: Annotated[str, "as the unit says"]
     operator: Annotated[str, "what it is about; empty where a suite has no operators"]
@@ -44,8 +43,7 @@ class UnitJson(TypedDict):
     suite: Annotated[str, "what runs, such as `operators`"]
     operator: Annotated[str, "what its cases are about; empty where a suite has no operators"]
     backend: Annotated[
-        str,
-        "`golden`, `verilator` or `icarus`; `tests` where the suite `mutants` runs tests",
+        str, "`golden`, `verilator` or `icarus`; `tests` where the suite `mutants` runs tests"
     ]
     config: Annotated[str, "the accelerator's configuration; empty on golden"]
     netlist: Annotated[str, "the netlist that was simulated, such as `ecp5:0`; empty for the RTL"]
@@ -98,8 +96,7 @@ class MutantsJson(TypedDict):
 
     drawn: Annotated[int, "mutants that have been judged"]
     valid: Annotated[
-        int,
-        "of these, how many are other hardware: `caught`, `survived` and `accepted`",
+        int, "of these, how many are other hardware: `caught`, `survived` and `accepted`"
     ]
     caught: Annotated[int, "A test failed, or had no end"]
     survived: Annotated[int, "no test failed"]
@@ -146,8 +143,7 @@ class VerdictsJson(TypedDict):
     failed: Annotated[int, "something was different"]
     error: Annotated[int, "an exception ended the case"]
     lost: Annotated[
-        int,
-        "their units were tried three times, and each time the worker died or hung",
+        int, "their units were tried three times, and each time the worker died or hung"
     ]
     waiting: Annotated[int, "have not run"]
     passed: Annotated[int, "all that was compared was equal"]
@@ -196,8 +192,7 @@ class CampaignJson(TypedDict):
     files: Annotated[FilesJson | None, "what became of your own files; null if there are none"]
     hostile: Annotated[HostileJson | None, "what became of mutated models; null if there are none"]
     mutants: Annotated[
-        MutantsJson | None,
-        "what became of mutants of the hardware; null if there are none",
+        MutantsJson | None, "what became of mutants of the hardware; null if there are none"
     ]
     units: Annotated[list[UnitJson], "the units of work, run or not"]
     cases: Annotated[list[CaseJson], "the cases of the units that have ended"]

@@ -37,14 +37,7 @@ SLOWEST = 12
 MANY_LINES = 24
 """Operators from which on the grid has two halves side by side, where there is room."""
 
-SIGNS = {
-    "passed": "✓",
-    "failed": "✗",
-    "error": "!",
-    "lost": "?",
-    "waiting": "…",
-    "refused": "–",
-}
+SIGNS = {"passed": "✓", "failed": "✗", "error": "!", "lost": "?", "waiting": "…", "refused": "–"}
 """The sign of each verdict, for who sees no colour."""
 
 STATES = {

@@ -83,11 +83,7 @@ def _map(
 
 
 def _regions(
-    streams: Sequence[StreamRecord],
-    space: Space,
-    axis: Axis,
-    peak: int,
-    names: Mapping[int, str],
+    streams: Sequence[StreamRecord], space: Space, axis: Axis, peak: int, names: Mapping[int, str]
 ) -> Iterator[Region]:
     written: set[tuple[float, float]] = set()
     for before, stream in zip(starts(streams), streams, strict=True):

@@ -66,8 +66,7 @@ class OperatorReport:
         "elements of its outputs that differ from the reference's; null if nothing was compared",
     ] = None
     searched: Annotated[
-        int,
-        "channels whose multiplier, shift and rounding were searched for and proved",
+        int, "channels whose multiplier, shift and rounding were searched for and proved"
     ] = 0
     counters: Annotated[
         dict[str, int],
@@ -98,8 +97,7 @@ class TensorJson(TypedDict):
     dtype: Annotated[str, "numpy's name of its type, such as `int8`"]
     shape: Annotated[list[int], "its shape"]
     sha256: Annotated[
-        str,
-        "SHA-256 of its elements, little-endian, the last dimension varying fastest",
+        str, "SHA-256 of its elements, little-endian, the last dimension varying fastest"
     ]
 
 
@@ -116,8 +114,7 @@ class VersionsJson(TypedDict):
     ]
     tflm: Annotated[str | None, "`tflite-micro`, likewise"]
     simulator: Annotated[
-        str | None,
-        "the simulator with its C++ compiler and cocotb; null on golden",
+        str | None, "the simulator with its C++ compiler and cocotb; null on golden"
     ]
 
 
@@ -126,12 +123,10 @@ class RunJson(TypedDict):
 
     schema_version: Annotated[int, "version of this format"]
     model: Annotated[
-        str,
-        "path of the model as it was given; `(bytes)` for a model that was no file",
+        str, "path of the model as it was given; `(bytes)` for a model that was no file"
     ]
     config: Annotated[
-        str,
-        "preset or file as it was given with `--config`; `custom` for an object in Python",
+        str, "preset or file as it was given with `--config`; `custom` for an object in Python"
     ]
     backend: Annotated[str, "`golden`, `verilator`, `icarus` or `board`"]
     reference: Annotated[
@@ -141,16 +136,14 @@ class RunJson(TypedDict):
     ]
     model_sha256: Annotated[str, "SHA-256 of the model's bytes"]
     configuration: Annotated[
-        dict[str, Any],
-        "every size of the accelerator, as a configuration file has them",
+        dict[str, Any], "every size of the accelerator, as a configuration file has them"
     ]
     fallback: Annotated[
         str | None,
         "`golden` if operators that the accelerator does not compute were to run in numpy",
     ]
     no_rewrite: Annotated[
-        list[str],
-        "rules that were not applied before the network was compiled, or `all`",
+        list[str], "rules that were not applied before the network was compiled, or `all`"
     ]
     cascade: Annotated[bool, "whether chains of operators were allowed to run strip by strip"]
     stall: Annotated[float, "probability that a channel of the simulated memory paused in a cycle"]
@@ -178,8 +171,7 @@ class RunJson(TypedDict):
     outputs: Annotated[list[TensorJson], "the model's outputs, as `inputs`"]
     macs: Annotated[int, "multiply-accumulates of the model, taps on padding included"]
     hardware_macs: Annotated[
-        int | None,
-        "multiply-accumulates that the hardware did; null on golden",
+        int | None, "multiply-accumulates that the hardware did; null on golden"
     ]
     cycles: Annotated[
         int | None,
@@ -193,12 +185,10 @@ class RunJson(TypedDict):
     clock_source: Annotated[str | None, "where the clock comes from"]
     milliseconds: Annotated[float | None, "what the cycles take at this clock"]
     inferences_per_second: Annotated[
-        float | None,
-        "how many follow each other in a second at this clock",
+        float | None, "how many follow each other in a second at this clock"
     ]
     utilisation: Annotated[
-        float | None,
-        "MACs done, over those that the multipliers can do in all cycles",
+        float | None, "MACs done, over those that the multipliers can do in all cycles"
     ]
     mismatches: Annotated[
         int | None,
@@ -208,8 +198,7 @@ class RunJson(TypedDict):
     notes: Annotated[list[str], "what was not taken as the file states it"]
     rewrites: Annotated[list[str], "A line for each rule that was applied, with the operators"]
     operators: Annotated[
-        list[OperatorReport],
-        "one for each operator, in the order in which they run",
+        list[OperatorReport], "one for each operator, in the order in which they run"
     ]
     frames: Annotated[
         list[Frame],
