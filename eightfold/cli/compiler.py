@@ -2,13 +2,11 @@
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import write_file
@@ -19,7 +17,7 @@ from eightfold.common.program import (
     output_folder_option,
     path_option,
 )
-from eightfold.common.terminal import terminal_progress
+from eightfold.common.terminal import output_console, terminal_progress
 from eightfold.run.report.clock import clock_of
 from eightfold.run.report.table import Estimated, print_estimate
 from eightfold.target.config import AcceleratorConfig
@@ -266,7 +264,7 @@ def estimate(
     if as_json:
         click.echo(json.dumps(result.as_json(), indent=1))
         return
-    print_estimate(result, Console(width=None if sys.stdout.isatty() else 100, highlight=False))
+    print_estimate(result, output_console(100))
     for line in prepared.rewritten.summary():
         click.echo(line)
 

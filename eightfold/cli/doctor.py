@@ -5,15 +5,14 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from eightfold.common.extras import how_to_install, packages_of
+from eightfold.common.terminal import output_console
 
 EXTRAS = {
     "rtl": "run --backend verilator or icarus, verilog",
@@ -63,7 +62,7 @@ def doctor(as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([asdict(each) for each in found], indent=1))
         return
-    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    console = output_console(120)
     system = f"{platform.system()} {platform.machine()}"
     console.print(
         f"Eightfold {version('eightfold')}, Python {platform.python_version()}, {system}",

@@ -1,7 +1,6 @@
 """``eightfold import``: quantized networks of other tools, as files that the accelerator runs."""
 
 import json
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import read_arrays, write_file
 from eightfold.common.program import complain, path_option
-from eightfold.common.terminal import terminal_progress
+from eightfold.common.terminal import output_console, terminal_progress
 
 if TYPE_CHECKING:  # the compiler and golden load only when needed
     from eightfold.importer import Refused
@@ -81,7 +79,7 @@ def taken(model: Path, *, fallback: bool) -> Taken:
 
 def _print(comparison: "Comparison", title: str) -> None:
     """Print a row for each tensor, and how often classes agree."""
-    console = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
+    console = output_console(140)
     table = Table(title=escape(title))
     for name in ("tensor", "operator", "range"):
         table.add_column(name, overflow="fold")
@@ -185,17 +183,7 @@ SPECS: Mapping[str, Callable[[Request], int]] = {"tflite": _tflite, "tpu-mlir": 
     help="Keep functions of one element that have no int8 form, as tables that the source's "
     "runtime fills.",
 )
-def import_command(
-    source: Path,
-    output: Path,
-    spec: str,
-    json_file: Path | None,
-    count: int,
-    samples: Path | None,
-    calibration: str | None,
-    asymmetric: bool,
-    fallback: str | None,
-) -> None:
+def import_command(spec: str, samples: Path | None, fallback: str | None, **asked: Any) -> None:
     """Make of a quantized MODEL of another tool an int8 network that the accelerator runs.
 
     MODEL.xml is an OpenVINO IR with FakeQuantize, as NNCF writes it, MODEL.onnx one with
@@ -207,20 +195,12 @@ def import_command(
     With --spec tpu-mlir MODEL is a float network, .tflite, .onnx or .xml, and the result TPU-MLIR's
     int8, an .npz that eightfold run takes; docs/other-specs.md shows it.
     """
-    if spec != "tpu-mlir" and (calibration or asymmetric):
+    if spec != "tpu-mlir" and (asked["calibration"] or asked["asymmetric"]):
         raise InputError("--calibration and --asymmetric are of --spec tpu-mlir; leave them out")
-    if spec == "tpu-mlir" and (json_file or fallback):
+    if spec == "tpu-mlir" and (asked["json_file"] or fallback):
         raise InputError("--json and --fallback are of --spec tflite; leave them out")
-    request = Request(
-        source=source,
-        output=output,
-        samples=_read_samples(samples) if samples else None,
-        count=count,
-        json_file=json_file,
-        calibration=calibration,
-        asymmetric=asymmetric,
-        fallback=fallback is not None,
-    )
+    arrays = _read_samples(samples) if samples else None
+    request = Request(samples=arrays, fallback=fallback is not None, **asked)
     raise SystemExit(SPECS[spec](request))
 
 

@@ -1,7 +1,6 @@
 """``eightfold info``: what goes into a model, what comes out, and what is between."""
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eightfold.common.program import model_argument
+from eightfold.common.terminal import output_console
 
 
 @click.command()
@@ -40,7 +40,7 @@ def info(model: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(facts, indent=1))
         return
-    console = Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    console = output_console(120)
     for kind in ("inputs", "outputs"):
         _print_tensors(kind, facts[kind], console)
     operators = ", ".join(f"{count} {name}" for name, count in facts["operators"].items())

@@ -1,7 +1,6 @@
 """``eightfold ops``: the operators of the accelerator."""
 
 import json
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from eightfold.common.program import CONFIG_HELP
+from eightfold.common.terminal import output_console
 from eightfold.target.config import AcceleratorConfig
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def ops(config: str | None, as_json: bool) -> None:
         click.echo(json.dumps([each.as_json() for each in descriptions], indent=1))
         return
 
-    console = Console(width=None if sys.stdout.isatty() else _WITH_WHOLE_REFERENCE, highlight=False)
+    console = output_console(_WITH_WHOLE_REFERENCE)
     _print(descriptions, console)
     for name, reason in GOLDEN_ALONE.items():
         console.print(f"  {name}: in golden alone, {reason}; with --fallback golden", markup=False)

@@ -1,5 +1,6 @@
-"""What long work shows on a terminal: what is being done, how far it is, and for how long."""
+"""What a terminal shows: tables of results, and how far long work is, and for how long."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Timer
@@ -11,6 +12,11 @@ from rich.table import Column
 from rich.text import Text
 
 from eightfold.common.progress import OnProgress, Progress
+
+
+def output_console(width: int) -> Console:
+    """Return what prints plain words to standard output: ``width`` columns if it is no terminal."""
+    return Console(width=None if sys.stdout.isatty() else width, highlight=False)
 
 
 class _Count(MofNCompleteColumn):

@@ -321,7 +321,8 @@ def litert_outputs(
         if index < 0:
             continue
         tensor = graph.tensors[index]
-        array = _moved(tensor.data if tensor.data is not None else values[index], offset)
+        data = tensor.data if tensor.data is not None else values[index]
+        array = _moved(data, offset, np.uint8)
         if tensor.data is not None:
             places[index] = builder.constant(array, **_quantization(tensor, offset))
         else:
@@ -338,20 +339,14 @@ def litert_outputs(
     inputs = [places[index] for index in operator.inputs]
     builder.operator(operator.name, inputs, results, operator.options)
     expected = oracle.run(builder.build(), feed)
-    return [_back(expected[result], offset) for result in results]
+    return [_moved(expected[result], -offset, np.int8) for result in results]
 
 
-def _moved(array: np.ndarray, offset: int) -> np.ndarray:
-    """Return int8 codes as uint8, ``offset`` added; other arrays as they are."""
-    if not offset or array.dtype != np.int8:
+def _moved(array: np.ndarray, offset: int, to: type[np.int8] | type[np.uint8]) -> np.ndarray:
+    """Return int8 or uint8 codes as the other type, ``offset`` added; other arrays as they are."""
+    if not offset or array.dtype == to or array.dtype not in (np.int8, np.uint8):
         return array
-    return (array.astype(np.int16) + offset).astype(np.uint8)
-
-
-def _back(array: np.ndarray, offset: int) -> np.ndarray:
-    if not offset or array.dtype != np.uint8:
-        return array
-    return (array.astype(np.int16) - offset).astype(np.int8)
+    return (array.astype(np.int16) + offset).astype(to)
 
 
 def _quantization(tensor: Tensor, offset: int) -> dict:
