@@ -12,6 +12,12 @@ from tests.support.hardware.simulate import simulate
 CONFIG = AcceleratorConfig(width=2, psum_depth=16, parameter_banks=4)
 STORE = {"fire": 1, "first": 1}
 ADD = {"fire": 1}
+NEEDS = [
+    ("weights", {"next_weights": 1}),
+    ("parameters", {"next_parameters": 1}),
+    ("credit", {"fire": 1, "last": 1}),
+]
+"""Inputs of the front end, and a vector that needs one."""
 
 
 def issue_cycles(vectors, **grants):
@@ -48,40 +54,22 @@ def test_sum_is_read_when_it_is_old_enough_and_no_later(between):
 
 
 @pytest.mark.parametrize(
-    "second", [{"slot": 6, **ADD}, {"slot": 5, **STORE}, {"slot": 5}, {"slot": 5, "depthwise": 1}]
-)
-def test_vectors_that_read_no_young_sum_do_not_wait(second):
-    first, following = issue_cycles([{"slot": 5, **STORE}, second])
-    assert following == first + 1
-
-
-def test_sum_that_was_sent_out_is_not_waited_for():
-    first, following = issue_cycles([{"slot": 5, "last": 1, **STORE}, {"slot": 5, **ADD}])
-    assert following == first + 1
-
-
-@pytest.mark.parametrize(
-    ("grant", "vector"),
+    ("first", "second"),
     [
-        ("weights", {"next_weights": 1}),
-        ("parameters", {"next_parameters": 1}),
-        ("credit", {"fire": 1, "last": 1}),
+        *(({}, other) for other in ({"slot": 6, **ADD}, STORE, {}, {"depthwise": 1})),
+        pytest.param({"last": 1}, ADD, id="sent out"),
     ],
 )
+def test_vectors_that_read_no_young_sum_do_not_wait(first, second):
+    stored, following = issue_cycles([{"slot": 5, **STORE, **first}, {"slot": 5, **second}])
+    assert following == stored + 1
+
+
+@pytest.mark.parametrize(("grant", "vector"), NEEDS)
 def test_vector_waits_for_what_it_needs_only(grant, vector):
     assert issue_cycles([vector], **{grant: 20}) == [22]
     assert issue_cycles([{"depthwise": 1, "last": 1}], **{grant: 20}) == [3]
-
-
-@pytest.mark.parametrize(
-    ("grant", "vector"),
-    [
-        ("weights", {"next_weights": 1}),
-        ("parameters", {"next_parameters": 1}),
-        ("credit", {"fire": 1, "last": 1}),
-    ],
-)
-def test_second_vector_does_not_get_what_the_first_one_uses_up(grant, vector):
+    # A second one does not get what the first one uses up.
     assert issue_cycles([vector, vector, {}], **{grant: 20}) == [22, 24, 25]
 
 

@@ -9,22 +9,9 @@ from eightfold.hw.control.command_decoder import CommandDecoder
 from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import FEATURES, AcceleratorConfig
 
-BENCH = "eightfold.sim.benches.command_decoder"
-
 SMALL: dict[str, Any] = {"lanes": 4, "width": 4, "port": 4, "scratchpad": 4096, "vector_lanes": 2}
 
 LEAN: dict[str, Any] = SMALL | dict.fromkeys(FEATURES, False)
-
-
-def run(simulator, sizes, seed, testcase=None):
-    return run_bench(
-        lambda: CommandDecoder(AcceleratorConfig(**sizes)),
-        BENCH,
-        simulator,
-        parameters={"config": sizes},
-        seed=seed,
-        testcase=testcase,
-    ).report
 
 
 @pytest.mark.slow
@@ -33,6 +20,10 @@ def run(simulator, sizes, seed, testcase=None):
 )
 @pytest.mark.usual(names=["all features"])
 def test_decodes_what_the_instruction_set_has_and_refuses_the_rest(sizes, opcodes):
-    report = run("verilator", sizes, 0)
+    config, bench = AcceleratorConfig(**sizes), "eightfold.sim.benches.command_decoder"
+    parameters = {"config": sizes}
+    report = run_bench(
+        lambda: CommandDecoder(config), bench, "verilator", parameters=parameters, seed=0
+    ).report
     assert len(report["opcodes"]) == opcodes
     assert report["unused"] > 100

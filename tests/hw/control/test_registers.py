@@ -6,26 +6,20 @@ from typing import Any
 import pytest
 
 from eightfold.hw.control.registers import Registers
-from eightfold.sim.simulator.runner import icarus_available, run_bench
+from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
 
-needs_icarus = pytest.mark.skipif(not icarus_available(), reason="Icarus is not installed")
-
 CONFIG: dict[str, Any] = {"lanes": 5, "width": 6, "port": 8, "vector_lanes": 4, "tables": 4}
-
-
-def run_registers(simulator, seed, accesses=200):
-    return run_bench(
-        lambda: Registers(AcceleratorConfig(**CONFIG)),
-        "eightfold.sim.benches.registers",
-        simulator,
-        parameters={"config": CONFIG, "accesses": accesses},
-        seed=seed,
-    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0])
 @pytest.mark.usual(names=["icarus"])
 def test_hold_what_is_written_and_show_what_is_reported(simulator, seed):
-    run_registers(simulator, seed)
+    run_bench(
+        lambda: Registers(AcceleratorConfig(**CONFIG)),
+        "eightfold.sim.benches.registers",
+        simulator,
+        parameters={"config": CONFIG, "accesses": 200},
+        seed=seed,
+    )

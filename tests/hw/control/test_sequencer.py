@@ -9,29 +9,10 @@ from eightfold.hw.control.control import Control
 from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
 
-BENCH = "eightfold.sim.benches.sequencer"
-
 ORDER = "commands_start_in_order_and_with_their_tokens/pace=20/stall=0.3"
 
-SMALL: dict[str, Any] = {
-    "lanes": 4,
-    "width": 4,
-    "scratchpad": 4096,
-    "weight_buffer": 512,
-    "vector_lanes": 2,
-}
-
-
-def run_sequencer(simulator, seed, port=4, testcase=None, commands=60):
-    sizes: dict[str, Any] = SMALL | {"port": port}
-    return run_bench(
-        lambda: Control(AcceleratorConfig(**sizes)),
-        BENCH,
-        simulator,
-        parameters={"config": sizes, "commands": commands},
-        seed=seed,
-        testcase=testcase,
-    )
+SMALL: dict[str, Any] = {"lanes": 4, "width": 4, "scratchpad": 4096, "vector_lanes": 2}
+SMALL |= {"weight_buffer": 512}
 
 
 # Ports of the memory are also swept by configurations that run networks.
@@ -47,4 +28,12 @@ def run_sequencer(simulator, seed, port=4, testcase=None, commands=60):
 @pytest.mark.usual
 @pytest.mark.slow
 def test_runs_streams_and_reports_errors(simulator, port, seed, commands, testcase):
-    run_sequencer(simulator, seed, port, testcase, commands)
+    sizes = SMALL | {"port": port}
+    run_bench(
+        lambda: Control(AcceleratorConfig(**sizes)),
+        "eightfold.sim.benches.sequencer",
+        simulator,
+        parameters={"config": sizes, "commands": commands},
+        seed=seed,
+        testcase=testcase,
+    )

@@ -28,9 +28,9 @@ def small_memories(lanes, width):
     )
 
 
-def run(config, simulator, seed, rounds, engine=MatrixEngine, testcase=None):
+def run(config, simulator, seed, rounds, testcase=None):
     return run_bench(
-        lambda: engine(config),
+        lambda: MatrixEngine(config),
         BENCH,
         simulator,
         parameters={"config": config.as_dict(), "rounds": rounds},

@@ -7,19 +7,6 @@ from eightfold.hw.matrix.parameter_stream import ParameterStream
 from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
 
-BENCH = "eightfold.sim.benches.parameter_stream"
-
-
-def run(lanes, port, simulator, seed):
-    config = AcceleratorConfig(lanes=lanes, width=4, port=port, vector_lanes=1)
-    return run_bench(
-        lambda: ParameterStream(config),
-        BENCH,
-        simulator,
-        parameters={"config": config.as_dict()},
-        seed=seed,
-    )
-
 
 # Ports join records or cut them.
 @pytest.mark.slow
@@ -28,4 +15,6 @@ def run(lanes, port, simulator, seed):
 )
 @pytest.mark.usual(names=["icarus-5", "icarus-4", "icarus-7"])
 def test_streams_the_records_in_memory(lanes, port, seed, simulator):
-    run(lanes, port, simulator, seed)
+    config = AcceleratorConfig(lanes=lanes, width=4, port=port, vector_lanes=1)
+    bench, parameters = "eightfold.sim.benches.parameter_stream", {"config": config.as_dict()}
+    run_bench(lambda: ParameterStream(config), bench, simulator, parameters=parameters, seed=seed)

@@ -7,21 +7,6 @@ from eightfold.hw.matrix.weight_stream import WeightStream
 from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
 
-BENCH = "eightfold.sim.benches.weight_stream"
-
-
-def run(lanes, width, port, simulator, seed):
-    config = AcceleratorConfig(
-        lanes=lanes, width=width, port=port, weight_buffer=max(512, 64 * port), vector_lanes=1
-    )
-    return run_bench(
-        lambda: WeightStream(config),
-        BENCH,
-        simulator,
-        parameters={"config": config.as_dict()},
-        seed=seed,
-    )
-
 
 # Some join words, or cut them; the last ones have large buffers.
 @pytest.mark.slow
@@ -34,4 +19,8 @@ def run(lanes, width, port, simulator, seed):
 )
 @pytest.mark.usual(names=["icarus-5", "icarus-3", "icarus-64-2"])
 def test_streams_the_buffers_in_memory(lanes, width, port, seed, simulator):
-    run(lanes, width, port, simulator, seed)
+    config = AcceleratorConfig(
+        lanes=lanes, width=width, port=port, weight_buffer=max(512, 64 * port), vector_lanes=1
+    )
+    bench, parameters = "eightfold.sim.benches.weight_stream", {"config": config.as_dict()}
+    run_bench(lambda: WeightStream(config), bench, simulator, parameters=parameters, seed=seed)

@@ -7,19 +7,6 @@ from eightfold.hw.memory.reader import MemoryReader
 from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
 
-BENCH = "eightfold.sim.benches.memory_reader"
-
-
-def run(port, clients, outstanding, simulator, seed, testcase=None):
-    return run_bench(
-        lambda: MemoryReader(AcceleratorConfig(port=port), clients, outstanding),
-        BENCH,
-        simulator,
-        parameters={"port": port, "clients": clients, "outstanding": outstanding},
-        seed=seed,
-        testcase=testcase,
-    )
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -28,7 +15,14 @@ def run(port, clients, outstanding, simulator, seed, testcase=None):
 )
 @pytest.mark.usual(names=["icarus-16"])
 def test_serves_clients(port, clients, outstanding, seed, simulator):
-    assert run(port, clients, outstanding, simulator, seed).report["most"] > 16 or clients != 4
+    run = run_bench(
+        lambda: MemoryReader(AcceleratorConfig(port=port), clients, outstanding),
+        "eightfold.sim.benches.memory_reader",
+        simulator,
+        parameters={"port": port, "clients": clients, "outstanding": outstanding},
+        seed=seed,
+    )
+    assert run.report["most"] > 16 or clients != 4
 
 
 def test_rejects_no_clients():
