@@ -122,66 +122,57 @@ def test_the_error_shows_both_commands_and_the_bytes() -> None:
         check_tokens(CONFIG, stream(CONFIG, items))
 
 
-@pytest.mark.parametrize(
-    "items",
-    [
-        [vector("", "", run=16, target=100), move("", "", **LOAD, target=16)],
-        [move("", "", **STORE), vector("", "", run=16, target=100)],
-        [vector("", "", rows=0, run=16, target=100), move("", "", **LOAD)],
-        [*dense("", "", columns=3, target=100), move("", "", **LOAD, target=3)],
-        [vector("", "", source_b=50, target=100), move("", "", **LOAD, target=50)],
-        [vector("", "", table_a=1, target=100), move("", "", **TABLE)],
-        [move("", "", **STORE), move("", "", **LOAD | {"source": 16}, target=16)],
-        [
-            gather("", "", **GATHER),
-            *(vector(run=1, source_a=300, target=at) for at in (99, 120, 499, 504, 524, 899, 920)),
-        ],
+FREE: dict[str, list[Item]] = {
+    "disjoint": [vector("", "", run=16, target=100), move("", "", **LOAD, target=16)],
+    "both read": [move("", "", **STORE), vector("", "", run=16, target=100)],
+    "rows of fill": [vector("", "", rows=0, run=16, target=100), move("", "", **LOAD)],
+    "columns of fill": [*dense("", "", columns=3, target=100), move("", "", **LOAD, target=3)],
+    "unary": [vector("", "", source_b=50, target=100), move("", "", **LOAD, target=50)],
+    "no table": [vector("", "", table_a=1, target=100), move("", "", **TABLE)],
+    "arena": [move("", "", **STORE), move("", "", **LOAD | {"source": 16}, target=16)],
+    "around a gather": [
+        gather("", "", **GATHER),
+        *(vector(run=1, source_a=300, target=at) for at in (99, 120, 499, 504, 524, 899, 920)),
     ],
-    ids=[
-        "disjoint",
-        "both read",
-        "rows of fill",
-        "columns of fill",
-        "unary",
-        "no table",
-        "arena",
-        "around a gather",
+    # Weights may run ahead as far as their buffer and queue, and are taken while they are fetched.
+    "weights ahead": [*[weights(8)] * 20, parameters(1), matrix(kc=160, columns=4, target=100)],
+    "weights taken": [
+        weights(200),
+        parameters(8),
+        matrix(kc=25, groups=8, last_lanes=4, target=100),
     ],
-)
+    "vector in place": [vector(run=16)],
+    "vector in place, moved down": [vector(run=16, source_a=1)],
+    "vector in place, rows": [vector(count0=4, run=3, a_step0=3, target_step0=3)],
+    "move in place, moved down": [
+        move(run=8, count0=4, source=1, source_stride0=8, target_stride0=8)
+    ],
+}
+
+
+@pytest.mark.parametrize("items", FREE.values(), ids=FREE)
 def test_accesses_that_do_not_conflict_need_no_tokens(items: list[Item]) -> None:
     check_tokens(CONFIG, stream(CONFIG, items))
 
 
-def test_a_token_says_nothing_of_later_commands() -> None:
-    items = [
-        move("", "v", **LOAD, target=64),
-        move("", "", **LOAD),
-        vector("o", "", run=16, target=100),
-    ]
-    with pytest.raises(OrderError, match="not ordered by tokens"):
-        check_tokens(CONFIG, stream(CONFIG, items))
-
-
-def test_two_tokens_of_a_command_count_as_one_command() -> None:
-    items = [
-        move("", "va", **LOAD, target=64),
-        move("", "", **LOAD),
-        vector("o", "", run=16, target=100),
-        *dense("o", "", base=200, target=300),
-    ]
-    with pytest.raises(OrderError, match="not ordered by tokens: SCRATCHPAD bytes 0..15"):
-        check_tokens(CONFIG, stream(CONFIG, items))
-
-
-def test_the_order_of_starts_is_no_order_of_accesses() -> None:
-    """The second VECTOR starts behind the first one, which started behind the MOVE's start only."""
-    items = [
-        move("", "v", **LOAD, target=64),
-        vector("o", "", source_a=64, target=100),
-        vector("", "", source_a=200, target=100),
-    ]
-    with pytest.raises(OrderError, match="SCRATCHPAD bytes 100..100"):
-        check_tokens(CONFIG, stream(CONFIG, items))
+UNORDERED: dict[str, tuple[list[Item], str]] = {
+    "a token says nothing of later commands": (
+        [move("", "v", **LOAD, target=64), move("", "", **LOAD),
+         vector("o", "", run=16, target=100)],
+        "not ordered by tokens: SCRATCHPAD bytes 0..15",
+    ),
+    "two tokens of a command count as one command": (
+        [move("", "va", **LOAD, target=64), move("", "", **LOAD),
+         vector("o", "", run=16, target=100), *dense("o", "", base=200, target=300)],
+        "not ordered by tokens: SCRATCHPAD bytes 0..15",
+    ),
+    # The second VECTOR starts behind the first one, which started behind the MOVE's start only.
+    "the order of starts is no order of accesses": (
+        [move("", "v", **LOAD, target=64), vector("o", "", source_a=64, target=100),
+         vector("", "", source_a=200, target=100)],
+        "SCRATCHPAD bytes 100..100",
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -211,53 +202,29 @@ def test_a_command_that_waits_for_ever_is_named(items: list[Item], text: str) ->
         check_tokens(CONFIG, stream(CONFIG, items))
 
 
-def test_weights_may_run_ahead_as_far_as_their_buffer_and_queue() -> None:
-    items = [*[weights(8)] * 20, parameters(1), matrix(kc=160, columns=4, target=100)]
-    check_tokens(CONFIG, stream(CONFIG, items))
-
-
-def test_the_matrix_engine_takes_buffers_while_they_are_fetched() -> None:
-    items = [weights(200), parameters(8), matrix(kc=25, groups=8, last_lanes=4, target=100)]
-    check_tokens(CONFIG, stream(CONFIG, items))
-
-
-IN_PLACE: dict[str, Item] = {
-    "vector": vector(run=16),
-    "vector, moved down": vector(run=16, source_a=1),
-    "vector, rows": vector(count0=4, run=3, a_step0=3, target_step0=3),
-    "move, moved down": move(run=8, count0=4, source=1, source_stride0=8, target_stride0=8),
-}
-OVERWRITING: dict[str, tuple[Item, str]] = {
-    "vector, moved up": (vector(run=16, target=1), "bytes 1..15 (15)"),
+OVERWRITING: dict[str, tuple[list[Item], str]] = {
+    "vector, moved up": ([vector(run=16, target=1)], "bytes 1..15 (15)"),
     "vector, window": (
-        vector(run=4, count0=2, columns=2, window0=2, a_window0=-4, source_a=8, a_step0=4,
-               target=8, target_step0=4),
+        [vector(run=4, count0=2, columns=2, window0=2, a_window0=-4, source_a=8, a_step0=4,
+                target=8, target_step0=4)],
         "bytes 8..11 (4)",
     ),
-    "move, moved up": (move(run=8, target=4), "bytes 4..7 (4)"),
-    "gather, its indices": (gather(**GATHER | {"target": 97}), "bytes 100..116 (17)"),
-    "gather, its source": (gather(**GATHER | {"target": 503}), "bytes 503..522 (8)"),
+    "move, moved up": ([move(run=8, target=4)], "bytes 4..7 (4)"),
+    "gather, its indices": ([gather(**GATHER | {"target": 97})], "bytes 100..116 (17)"),
+    "gather, its source": ([gather(**GATHER | {"target": 503})], "bytes 503..522 (8)"),
     "move, reversed": (
-        move(run=1, count0=8, source_stride0=1, target=7, target_stride0=-1), "bytes 4..7 (4)"
+        [move(run=1, count0=8, source_stride0=1, target=7, target_stride0=-1)], "bytes 4..7 (4)"
     ),
+    "a matrix that writes its operands": (dense(target=3), "overwrites SCRATCHPAD bytes 3..3"),
 }  # fmt: skip
+"""Commands that overwrite what they still read."""
 
 
-@pytest.mark.parametrize("case", IN_PLACE)
-def test_in_place_work_is_accepted(case: str) -> None:
-    check_tokens(CONFIG, stream(CONFIG, [IN_PLACE[case]]))
-
-
-@pytest.mark.parametrize("case", OVERWRITING)
-def test_a_command_that_overwrites_what_it_still_reads_is_refused(case: str) -> None:
-    item, text = OVERWRITING[case]
+@pytest.mark.parametrize("case", UNORDERED | OVERWRITING)
+def test_accesses_that_conflict_are_refused(case: str) -> None:
+    items, text = (UNORDERED | OVERWRITING)[case]
     with pytest.raises(OrderError, match=re.escape(text)):
-        check_tokens(CONFIG, stream(CONFIG, [item]))
-
-
-def test_a_matrix_that_writes_its_operands_is_refused() -> None:
-    with pytest.raises(OrderError, match="overwrites SCRATCHPAD bytes 3..3"):
-        check_tokens(CONFIG, stream(CONFIG, dense(target=3)))
+        check_tokens(CONFIG, stream(CONFIG, items))
 
 
 @pytest.mark.parametrize("seed", range(40))
