@@ -68,21 +68,16 @@ class Known:
 
 _ONE = (np.zeros(1, np.int8), 0.5, 0, 0)
 _OTHER_TYPE = {"options": {"output_type": "STRING"}, "dtype": np.int32}
+_FILTER = {"filter_height": 1, "filter_width": 1}
 _TAKES_ANY = "LiteRT allocates what it computes and never looks at the declared shape"
+_NO_LIMIT = "LiteRT has no limit but the machine's memory"
 
 KNOWN: dict[str, Known] = {
     "depthwise bias of rank 2": Known(
         partial(depthwise, bias=zeros(1, 3)), "tensor 2 'tensor_2' has rank 2, not 1"
     ),
     "groups with no output": Known(
-        partial(
-            one_operator,
-            "CONV_2D",
-            [(1, 2, 2, 6)],
-            (1, 2, 2, 1),
-            constants=(weights_of((1, 1, 1, 3), 0.5), zeros(1)),
-            options=WINDOW,
-        ),
+        partial(convolution, weights=weights_of((1, 1, 1, 3)), bias=zeros(1), depth=6, outputs=1),
         "groups of 3 channels must divide 6 input channels, and their number 1 output channels",
     ),
     "axis of rank 2 with two elements": Known(
@@ -92,13 +87,7 @@ KNOWN: dict[str, Known] = {
         partial(moved, "TRANSPOSE", (2, 3), (3, 2), [[1], [0]]), "must be a vector, not (2, 1)"
     ),
     "MAX_POOL_2D of rank 0": Known(
-        partial(
-            one_operator,
-            "MAX_POOL_2D",
-            [()],
-            (),
-            options=WINDOW | {"filter_height": 1, "filter_width": 1},
-        ),
+        partial(moved, "MAX_POOL_2D", (), (), options=WINDOW | _FILTER),
         "the input must have rank 4, not 0",
     ),
     "RESIZE_BILINEAR to 2^24 times 2^24": Known(
@@ -106,23 +95,11 @@ KNOWN: dict[str, Known] = {
         "declared shape [1, 3, 3, 1], computed [1, 16777216, 16777216, 1]",
     ),
     "PADV2 by 2^31 - 1": Known(
-        partial(
-            one_operator,
-            "PADV2",
-            [(2, 2)],
-            (2, 2),
-            constants=(np.array([[0, INT32_MAX], [0, 0]], np.int32), _ONE),
-        ),
+        partial(moved, "PADV2", (2, 2), (2, 2), [[0, INT32_MAX], [0, 0]], _ONE),
         "declared shape [2, 2], computed [2147483649, 2]",
     ),
     "PADV2 by 2^31": Known(
-        partial(
-            one_operator,
-            "PADV2",
-            [(2, 2)],
-            (2, 2),
-            constants=(np.array([[0, 1 << 31], [0, 0]]), _ONE),
-        ),
+        partial(moved, "PADV2", (2, 2), (2, 2), np.array([[0, 1 << 31], [0, 0]]), _ONE),
         "declared shape [2, 2], computed [2147483650, 2]",
     ),
     "GATHER beyond the end": Known(
@@ -133,14 +110,7 @@ KNOWN: dict[str, Known] = {
         "output_type must be INT32 or INT64, not STRING",
     ),
     "EXPAND_DIMS to another scale": Known(
-        partial(
-            one_operator,
-            "EXPAND_DIMS",
-            [(2, 3)],
-            (1, 2, 3),
-            constants=(np.array(0, np.int32),),
-            scales=(0.5, 0.25),
-        ),
+        partial(moved, "EXPAND_DIMS", (2, 3), (1, 2, 3), 0, scales=(0.5, 0.25)),
         "input and output must have the same scale and zero point",
     ),
     "EXPAND_DIMS with two scales": Known(two_scales, "has 2 scales for shape [1, 2, 3]"),
@@ -169,21 +139,19 @@ KNOWN: dict[str, Known] = {
     ),
     "pool with a padding beyond 16 bits": Known(
         partial(
-            one_operator,
+            moved,
             "MAX_POOL_2D",
-            [(1, 4, 4, 1)],
-            (1, 4, 4, 1),
+            *[(1, 4, 4, 1)] * 2,
             options=WINDOW | {"padding": "SAME", "filter_height": 65537, "filter_width": 2},
         ),
         "the vertical padding 32768 is above 32767",
     ),
     "CONV_2D with a padding beyond 16 bits": Known(
         partial(
-            one_operator,
+            moved,
             "CONV_2D",
-            [(1, 4, 4, 1)],
-            (1, 4, 4, 1),
-            constants=(weights_of((1, 1, 5, 1), 0.5), zeros(1)),
+            *[(1, 4, 4, 1)] * 2,
+            *(weights_of((1, 1, 5, 1)), zeros(1)),
             options=WINDOW | {"padding": "SAME", "dilation_w_factor": 32767},
         ),
         "the horizontal padding 65534 is above 32767",
@@ -205,12 +173,12 @@ KNOWN: dict[str, Known] = {
     "RESIZE_BILINEAR to 2^31 - 1": Known(
         partial(moved, "RESIZE_BILINEAR", (1, 2, 2, 1), (1, INT32_MAX, 1, 1), [INT32_MAX, 1]),
         "tensor 2 'tensor_2' has 2147483647 elements; the limit is",
-        "LiteRT has no limit but the machine's memory",
+        _NO_LIMIT,
     ),
     "RESIZE_BILINEAR to 2^24": Known(
         partial(moved, "RESIZE_BILINEAR", (1, 2, 2, 1), (1, 1 << 24, 1, 1), [1 << 24, 1]),
         "tensor 2 'tensor_2' has 16777216 elements; the limit is",
-        "LiteRT has no limit but the machine's memory",
+        _NO_LIMIT,
     ),
 }
 

@@ -12,6 +12,7 @@ from eightfold.operators import prepare
 from eightfold.run.reference.oracle import OracleAborted, OracleRejected
 from tests.support.models.single import (
     NINE,
+    biases,
     binary,
     convolution,
     dense,
@@ -208,14 +209,10 @@ REFUSALS: dict[str, Refusal] = {
         "before the last two", product, (2, 2, 3), (3, 3, 4)
     ),
     "CONV_2D without bias": rejected("needs a bias", convolution, bias=None),
-    "CONV_2D bias of int64": rejected(
-        "int32", convolution, bias=(np.zeros(2, np.int64), 0.25, 0, 0)
-    ),
-    "CONV_2D bias zero point": rejected(
-        "bias", convolution, bias=(np.zeros(2, np.int32), 0.25, 1, 0)
-    ),
+    "CONV_2D bias of int64": rejected("int32", convolution, bias=biases(2, np.int64)),
+    "CONV_2D bias zero point": rejected("bias", convolution, bias=biases(2, zero_point=1)),
     "CONV_2D filter zero point": rejected(
-        "filter", convolution, weights=weights_of((2, 1, 1, 3), 0.5, 1)
+        "filter", convolution, weights=weights_of((2, 1, 1, 3), zero_point=1)
     ),
     "CONV_2D scales of another number": rejected(
         "3 filter scales", convolution, weights=weights_of((2, 1, 1, 3), [0.5, 0.25, 0.5], axis=3)
@@ -224,39 +221,27 @@ REFUSALS: dict[str, Refusal] = {
     "CONV_2D stride 0": rejected("stride", convolution, stride_w=0),
     "CONV_2D dilation 0": rejected("dilation", convolution, dilation_h_factor=0),
     "CONV_2D filter beyond the input": rejected(
-        "fit", convolution, weights=weights_of((2, 4, 4, 3), 0.5)
+        "fit", convolution, weights=weights_of((2, 4, 4, 3))
     ),
     "DEPTHWISE_CONV_2D filter of two batches": rejected(
-        "first size of 1", depthwise, weights=weights_of((2, 1, 1, 3), 0.5)
+        "first size of 1", depthwise, weights=weights_of((2, 1, 1, 3))
     ),
     "DEPTHWISE_CONV_2D outputs no multiple": rejected(
-        "no multiple", depthwise, weights=weights_of((1, 1, 1, 4), 0.5)
+        "no multiple", depthwise, weights=weights_of((1, 1, 1, 4))
     ),
-    "DEPTHWISE_CONV_2D bias zero point": rejected(
-        "bias", depthwise, bias=(np.zeros(3, np.int32), 0.25, 4, 0)
-    ),
-    "DEPTHWISE_CONV_2D bias of int64": rejected(
-        "int32", depthwise, bias=(np.zeros(3, np.int64), 0.25, 0, 0)
-    ),
+    "DEPTHWISE_CONV_2D bias zero point": rejected("bias", depthwise, bias=biases(3, zero_point=4)),
+    "DEPTHWISE_CONV_2D bias of int64": rejected("int32", depthwise, bias=biases(3, np.int64)),
     "DEPTHWISE_CONV_2D scales of another number": rejected(
         "2 filter scales", depthwise, weights=weights_of((1, 1, 2, 3), [0.5, 0.25], axis=2)
     ),
     "DEPTHWISE_CONV_2D stride 0": rejected("stride", depthwise, stride_h=0),
     "DEPTHWISE_CONV_2D filter beyond the input": rejected(
-        "fit", depthwise, weights=weights_of((1, 4, 4, 3), 0.5)
+        "fit", depthwise, weights=weights_of((1, 4, 4, 3))
     ),
-    "FULLY_CONNECTED filter of rank 3": rejected(
-        "rank 2", dense, weights=weights_of((2, 2, 2), 0.5)
-    ),
-    "FULLY_CONNECTED bias of another size": rejected(
-        "int32 of 2", dense, bias=(np.zeros(3, np.int32), 0.25, 0, 0)
-    ),
-    "FULLY_CONNECTED bias without scale": rejected(
-        "bias scale", dense, bias=(np.zeros(2, np.int32), None, 0, 0)
-    ),
-    "FULLY_CONNECTED bias scale": rejected(
-        "bias scale", dense, bias=(np.zeros(2, np.int32), 0.27, 0, 0)
-    ),
+    "FULLY_CONNECTED filter of rank 3": rejected("rank 2", dense, weights=weights_of((2, 2, 2))),
+    "FULLY_CONNECTED bias of another size": rejected("int32 of 2", dense, bias=biases(3)),
+    "FULLY_CONNECTED bias without scale": rejected("bias scale", dense, bias=biases(2, scale=None)),
+    "FULLY_CONNECTED bias scale": rejected("bias scale", dense, bias=biases(2, scale=0.27)),
     "FULLY_CONNECTED scales along axis 1": rejected(
         "axis", dense, weights=weights_of((2, 4), [0.5] * 4, axis=1)
     ),
@@ -340,15 +325,9 @@ REFUSALS: dict[str, Refusal] = {
         "rank 4", transposed, shape=np.array([1, 3, 3], np.int32)
     ),
     "TRANSPOSE_CONV stride 0": rejected("stride", transposed, stride_h=0),
-    "TRANSPOSE_CONV bias zero point": rejected(
-        "bias", transposed, bias=(np.zeros(1, np.int32), 0.25, 3, 0)
-    ),
-    "TRANSPOSE_CONV bias of int64": rejected(
-        "int32", transposed, bias=(np.zeros(1, np.int64), 0.25, 0, 0)
-    ),
-    "TRANSPOSE_CONV bias of another size": rejected(
-        "int32 of 1", transposed, bias=(np.zeros(2, np.int32), 0.25, 0, 0)
-    ),
+    "TRANSPOSE_CONV bias zero point": rejected("bias", transposed, bias=biases(1, zero_point=3)),
+    "TRANSPOSE_CONV bias of int64": rejected("int32", transposed, bias=biases(1, np.int64)),
+    "TRANSPOSE_CONV bias of another size": rejected("int32 of 1", transposed, bias=biases(2)),
     "TRANSPOSE_CONV scales of another number": rejected(
         "2 filter scales",
         transposed,
@@ -529,11 +508,9 @@ UNDEFINED: dict[str, Refusal] = {
         bias=(np.ones(2, np.int32), 2.0**29, 0, 0),
     ),
     "FULLY_CONNECTED input no multiple": undefined("no multiple", dense, inputs=6),
-    "FULLY_CONNECTED bias of int64": undefined(
-        "int64", dense, bias=(np.zeros(2, np.int64), 0.25, 0, 0)
-    ),
+    "FULLY_CONNECTED bias of int64": undefined("int64", dense, bias=biases(2, np.int64)),
     "CONV_2D output without elements": undefined(
-        "does not fit", convolution, weights=weights_of((2, 3, 3, 3), 0.5)
+        "does not fit", convolution, weights=weights_of((2, 3, 3, 3))
     ),
     "MAX_POOL_2D output without elements": undefined(
         "does not fit", pool, "MAX_POOL_2D", filter_height=4

@@ -1,11 +1,21 @@
 """Models of one operator, written down rather than drawn: one rule or extreme at a time."""
 
+from typing import Any
+
 import numpy as np
 
 from eightfold.model.builder import ModelBuilder
 
 WINDOW = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
 NINE = [(1,) * 8 + (2,), (1,) * 9]
+
+
+def weights_of(shape: tuple[int, ...], scale: Any = 0.5, zero_point=0, axis: int = 0) -> tuple:
+    return (np.ones(shape, np.int8), scale, zero_point, axis)
+
+
+def biases(count: int, dtype: type = np.int32, scale: float | None = 0.25, zero_point=0) -> tuple:
+    return (np.zeros(count, dtype), scale, zero_point, 0)
 
 
 def one_operator(
@@ -65,8 +75,8 @@ def unary(name: str, scales: tuple[float, float], zero_points=(0, 0), **more) ->
 def convolution(
     *,
     name: str = "CONV_2D",
-    weights: tuple = (np.ones((2, 1, 1, 3), np.int8), 0.5, 0, 0),
-    bias: tuple | None = (np.zeros(2, np.int32), 0.25, 0, 0),
+    weights: tuple = weights_of((2, 1, 1, 3)),
+    bias: tuple | None = biases(2),
     depth: int = 3,
     outputs: int = 2,
     **options: int,
@@ -82,8 +92,8 @@ def convolution(
 
 def dense(
     *,
-    weights: tuple = (np.ones((2, 4), np.int8), 0.5, 0, 0),
-    bias: tuple = (np.zeros(2, np.int32), 0.25, 0, 0),
+    weights: tuple = weights_of((2, 4)),
+    bias: tuple = biases(2),
     inputs: int = 4,
     **options: str | bool,
 ) -> bytes:
@@ -116,12 +126,8 @@ def padded(shape: tuple[int, ...], paddings: list) -> bytes:
     return one_operator("PAD", [shape], shape, constants=(np.array(paddings, np.int32),))
 
 
-def weights_of(shape: tuple[int, ...], scale, zero_point=0, axis: int = 0) -> tuple:
-    return (np.ones(shape, np.int8), scale, zero_point, axis)
-
-
 def depthwise(
-    *, weights: tuple = weights_of((1, 1, 1, 3), 0.5), bias: tuple | None = None, **options: int
+    *, weights: tuple = weights_of((1, 1, 1, 3)), bias: tuple | None = None, **options: int
 ) -> bytes:
     return convolution(name="DEPTHWISE_CONV_2D", weights=weights, bias=bias, outputs=3, **options)
 
@@ -136,7 +142,7 @@ def transposed(
     result: tuple[int, ...] = (1, 3, 3, 1),
     *,
     source: tuple[int, ...] = (1, 2, 2, 1),
-    weights: tuple = weights_of((1, 2, 2, 1), 0.5),
+    weights: tuple = weights_of((1, 2, 2, 1)),
     bias: tuple | None = None,
     shape: np.ndarray | None = None,
     **options: int | str,
