@@ -24,25 +24,25 @@ def on_the_model(graph: Any, network: Any, batch: Any, **_: Any) -> list[SimpleN
     return [SimpleNamespace(tensors=run_compiled(segment.compiled, graph, inputs))]
 
 
-@pytest.mark.parametrize("unit", ["requantizer", *FORMS])
-def test_the_accelerator_answers_as_golden(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accelerator, "simulate_network", on_the_model)
+def expect_goldens_answers(unit: str) -> None:
     cases = unit_cases(unit, TPU_MLIR).take(np.arange(0, 60 if unit == "requantizer" else 9))
     answers = accelerator.FormsOnAccelerator(unit, "nano").answer(
         cases.inputs, simulator="verilator"
     )
     np.testing.assert_array_equal(answers.results["result"], cases.results["result"])
+
+
+@pytest.mark.parametrize("unit", ["requantizer", *FORMS])
+def test_the_accelerator_answers_as_golden(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accelerator, "simulate_network", on_the_model)
+    expect_goldens_answers(unit)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ["requantizer", *FORMS])
 @pytest.mark.usual
 def test_the_accelerator_in_rtl_answers_as_golden(unit: str) -> None:
-    cases = unit_cases(unit, TPU_MLIR).take(np.arange(0, 60 if unit == "requantizer" else 9))
-    answers = accelerator.FormsOnAccelerator(unit, "nano").answer(
-        cases.inputs, simulator="verilator"
-    )
-    np.testing.assert_array_equal(answers.results["result"], cases.results["result"])
+    expect_goldens_answers(unit)
 
 
 LIAR = """

@@ -68,23 +68,10 @@ def run(operators: list[OperatorReport], config: str = "base", **fields: Any) ->
 
 
 def two_operators(config: str = "base") -> RunResult:
-    return run(
-        [
-            operator(
-                0,
-                2561,
-                30,
-                MATRIX_ISSUE=14,
-                MATRIX_WEIGHTS=3,
-                MATRIX_OPERANDS=2,
-                MATRIX_DRAIN=4,
-                MATRIX_WAIT=5,
-                READ_BEATS=20,
-            ),
-            operator(1, 0, 10, VECTOR_BUSY=9, WRITE_BEATS=6),
-        ],
-        config,
-    )
+    reasons = {"ISSUE": 14, "WEIGHTS": 3, "OPERANDS": 2, "DRAIN": 4, "WAIT": 5}
+    counters = {f"MATRIX_{name}": cycles for name, cycles in reasons.items()}
+    convolution = operator(0, 2561, 30, **counters, READ_BEATS=20)
+    return run([convolution, operator(1, 0, 10, VECTOR_BUSY=9, WRITE_BEATS=6)], config)
 
 
 def cells(table: str) -> list[list[str]]:

@@ -165,6 +165,12 @@ def good_run(number):
 ICARUS = [pytest.mark.icarus, pytest.mark.long]  # some thousand cycles a second: with stalls
 
 
+def done_of(simulator, runs, **options):
+    """Return what became of runs of the program in one simulation."""
+    memory = {"model": MODEL, "arena_bytes": ARENA_BYTES}
+    return run_system(CONFIG, simulator, words=program(), **memory, runs=runs, **options).runs
+
+
 @pytest.mark.parametrize(
     ("simulator", "stall"),
     [("verilator", 0.0), ("verilator", 0.4), pytest.param("icarus", 0.4, marks=ICARUS)],
@@ -175,17 +181,7 @@ def test_faults(simulator, stall):
     runs = []
     for number, case in enumerate(CASES.values()):
         runs += [Run(words=case.words, **case.options), good_run(number)]
-    done = run_system(
-        CONFIG,
-        simulator,
-        words=program(),
-        model=MODEL,
-        arena_bytes=ARENA_BYTES,
-        runs=runs,
-        timeout=TIMEOUT,
-        limit=10 * TIMEOUT,
-        stall=stall,
-    ).runs
+    done = done_of(simulator, runs, timeout=TIMEOUT, limit=10 * TIMEOUT, stall=stall)
     found = {
         name: (bad.done, bad.error, bad.engine, bad.index)
         for name, bad in zip(CASES, done[::2], strict=True)
@@ -210,17 +206,7 @@ def test_soft_reset_at_any_time(simulator, seed, stall):
     first, later = (12, 20) if simulator == "verilator" else (5, 6)
     times = [*range(first), *rng.integers(first, 700, later).tolist()]
     runs = [run for time in times for run in (Run(reset_after=time), good_run(time))]
-    done = run_system(
-        CONFIG,
-        simulator,
-        words=program(),
-        model=MODEL,
-        arena_bytes=ARENA_BYTES,
-        runs=runs,
-        seed=seed,
-        stall=stall,
-        limit=10_000,
-    ).runs
+    done = done_of(simulator, runs, seed=seed, stall=stall, limit=10_000)
     for start, result in zip(runs[1::2], done[1::2], strict=True):
         assert result.done
         assert_arena(result.arena, CONFIG, program(), MODEL, np.asarray(start.inputs[0]))

@@ -1,6 +1,7 @@
 """The verdict of a campaign: nothing less than all that was asked for is a pass."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,82 +9,62 @@ from eightfold.campaign.report import holds, summary
 from lab.coverage.bins import EXCLUDED, every_bin
 from tests.support.campaign.folders import Plan, broken, different, make_campaign, mixed, refused
 
-SMALL = {"operators": ("ADD",), "columns": (("golden", ""),), "cases": 20, "together": 5}
+SMALL: dict[str, Any] = {
+    "operators": ("ADD",),
+    "columns": (("golden", ""),),
+    "cases": 20,
+    "together": 5,
+}
 ON_RTL = {**SMALL, "columns": (("verilator", "base"),)}
 
 
+CASES = "20 cases of 1 operator in 1 column"
+RUN = "cases of 1 operator in 1 column have run"
+DIFFERENT: dict[str, Any] = {"chosen": {("ADD", "golden", 3): different("ADD", 3)}}
+BROKEN: dict[str, Any] = {"chosen": {("ADD", "golden", 3): broken("ADD", 3)}}
+REFUSED = {("ADD", "golden", seed): refused("ADD", seed) for seed in range(20)}
+
+SENTENCES: dict[str, tuple[Plan, str]] = {
+    "passed": (Plan(**SMALL), f"passed: All {CASES} passed."),
+    "failed": (Plan(**SMALL, **DIFFERENT), f"failed: Of {CASES}, 1 failed and 19 passed."),
+    "error": (Plan(**SMALL, **BROKEN), f"failed: Of {CASES}, 1 ended by an error and 19 passed."),
+    "lost": (
+        Plan(**SMALL, lost=(2,)),
+        f"incomplete: 15 of 20 {RUN} (75%): all of them passed; 5 were lost (tried three times "
+        "without an end).",
+    ),
+    "stopped": (Plan(**SMALL, ends=0.25), f"incomplete: 5 of 20 {RUN} (25%): all of them passed."),
+    "not begun": (Plan(**SMALL, ends=0.0), f"incomplete: 0 of 20 {RUN} (0%)."),
+    "stopped and failed": (
+        Plan(**SMALL, ends=0.25, **DIFFERENT),
+        f"failed: 5 of 20 {RUN} (25%): 1 failed and 4 passed.",
+    ),
+    "refused": (
+        Plan(**SMALL, chosen={("ADD", "golden", 3): refused("ADD", 3)}),
+        f"passed: Of {CASES}, 1 was refused (nothing to compare) and 19 passed.",
+    ),
+    "all refused": (
+        Plan(**SMALL, chosen=REFUSED),
+        f"incomplete: Of {CASES}, 20 were refused (nothing to compare).",
+    ),
+    "covered": (
+        Plan(**ON_RTL, coverage=1.0),
+        f"passed: All {CASES} passed; all 69 bins of functional coverage are hit.",
+    ),
+    "holes": (
+        Plan(**ON_RTL, coverage=0.9),
+        f"failed: All {CASES} passed; 7 of 69 bins of functional coverage have no hit.",
+    ),
+    "holes so far": (
+        Plan(**ON_RTL, coverage=0.9, ends=0.5),
+        f"incomplete: 10 of 20 {RUN} (50%): all of them passed; 7 of 69 bins of functional "
+        "coverage have no hit.",
+    ),
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("plan", "sentence"),
-    [
-        pytest.param(
-            Plan(**SMALL), "passed: All 20 cases of 1 operator in 1 column passed.", id="passed"
-        ),
-        pytest.param(
-            Plan(**SMALL, chosen={("ADD", "golden", 3): different("ADD", 3)}),
-            "failed: Of 20 cases of 1 operator in 1 column, 1 failed and 19 passed.",
-            id="failed",
-        ),
-        pytest.param(
-            Plan(**SMALL, chosen={("ADD", "golden", 3): broken("ADD", 3)}),
-            "failed: Of 20 cases of 1 operator in 1 column, 1 ended by an error and 19 passed.",
-            id="error",
-        ),
-        pytest.param(
-            Plan(**SMALL, lost=(2,)),
-            "incomplete: 15 of 20 cases of 1 operator in 1 column have run (75%): all of them "
-            "passed; 5 were lost (tried three times without an end).",
-            id="lost",
-        ),
-        pytest.param(
-            Plan(**SMALL, ends=0.25),
-            "incomplete: 5 of 20 cases of 1 operator in 1 column have run (25%): "
-            "all of them passed.",
-            id="stopped",
-        ),
-        pytest.param(
-            Plan(**SMALL, ends=0.0),
-            "incomplete: 0 of 20 cases of 1 operator in 1 column have run (0%).",
-            id="not begun",
-        ),
-        pytest.param(
-            Plan(**SMALL, ends=0.25, chosen={("ADD", "golden", 3): different("ADD", 3)}),
-            "failed: 5 of 20 cases of 1 operator in 1 column have run (25%): "
-            "1 failed and 4 passed.",
-            id="stopped and failed",
-        ),
-        pytest.param(
-            Plan(**SMALL, chosen={("ADD", "golden", 3): refused("ADD", 3)}),
-            "passed: Of 20 cases of 1 operator in 1 column, "
-            "1 was refused (nothing to compare) and 19 passed.",
-            id="refused",
-        ),
-        pytest.param(
-            Plan(**SMALL, chosen={("ADD", "golden", s): refused("ADD", s) for s in range(20)}),
-            "incomplete: Of 20 cases of 1 operator in 1 column, "
-            "20 were refused (nothing to compare).",
-            id="all refused",
-        ),
-        pytest.param(
-            Plan(**ON_RTL, coverage=1.0),
-            "passed: All 20 cases of 1 operator in 1 column passed; "
-            "all 69 bins of functional coverage are hit.",
-            id="covered",
-        ),
-        pytest.param(
-            Plan(**ON_RTL, coverage=0.9),
-            "failed: All 20 cases of 1 operator in 1 column passed; "
-            "7 of 69 bins of functional coverage have no hit.",
-            id="holes",
-        ),
-        pytest.param(
-            Plan(**ON_RTL, coverage=0.9, ends=0.5),
-            "incomplete: 10 of 20 cases of 1 operator in 1 column have run (50%): all of them "
-            "passed; 7 of 69 bins of functional coverage have no hit.",
-            id="holes so far",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("plan", "sentence"), SENTENCES.values(), ids=SENTENCES)
 def test_one_sentence(tmp_path: Path, plan: Plan, sentence: str) -> None:
     folder = make_campaign(tmp_path / "a", plan)
     assert summary(folder) == sentence
