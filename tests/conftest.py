@@ -12,6 +12,7 @@ from hypothesis.internal.conjecture import providers
 
 from eightfold.sim.simulator.toolchain import SIMULATORS, icarus_available
 from tests.support.browser import Browser
+from tests.support.command import Call, call_with
 from tests.support.long import mark_long
 from tests.support.models import beside
 
@@ -106,3 +107,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Browser:
     if found is None:
         pytest.skip("no browser is installed: apt-get install chromium")
     return found
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    """The command line: runs ``eightfold`` with the arguments that it is given."""
+    return call_with(capsys)

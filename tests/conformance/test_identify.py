@@ -15,7 +15,7 @@ from eightfold.conformance.judge.contracts import contract_cases
 from eightfold.conformance.judge.forms import cases_of
 from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.profile import Profile
-from tests.eightfold.cli.test_cli import call
+from tests.support.command import Call
 from tests.support.conformance.open_units import (
     CLAMP,
     OPEN_UNITS,
@@ -168,7 +168,7 @@ def test_beyond_the_limits_the_smallest_case_is_shown() -> None:
 
 @pytest.mark.slow
 def test_the_command_writes_a_profile_that_run_holds_the_unit_to(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, call: Call
 ) -> None:
     inputs = PRODUCT | {"right": "-shift"} | CLAMP
     (tmp_path / "mine.py").write_text(
@@ -180,16 +180,16 @@ def test_the_command_writes_a_profile_that_run_holds_the_unit_to(
     )
     mine, profile = f"{tmp_path / 'mine.py'}:Mine", tmp_path / "mine.toml"
     words = ("--adapter", mine, "--backend", "icarus")
-    status, said, error = call("conform", "identify", *words, "--out", profile, capsys=capsys)
+    status, said, error = call("conform", "identify", *words, "--out", profile)
     assert (status, error) == (0, "")
     assert said.startswith("second_half_up: The second rounding, of the right shift, adds half")
     assert 'contract = "second_half_up"' in profile.read_text()
     words = (*words, "--profile", profile, "--workers", 1)
-    status, said, error = call("conform", "run", *words, capsys=capsys)
+    status, said, error = call("conform", "run", *words)
     assert (status, error) == (0, "")
     assert "contract (second_half_up), limits (shift [-31, 0]" in said
     assert "second_half_up differs from the spec in" in said
-    status, _, error = call("conform", "identify", "--adapter", "golden", capsys=capsys)
+    status, _, error = call("conform", "identify", "--adapter", "golden")
     assert (status, error.count("\n")) == (2, 1)
     assert "is of no requantizer" in error
 

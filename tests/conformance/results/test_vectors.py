@@ -19,7 +19,7 @@ from eightfold.conformance.vectors.manifest import checksums
 from eightfold.conformance.vectors.networks import write_networks
 from eightfold.conformance.vectors.operators import operator_cases, write_operators
 from eightfold.conformance.vectors.unit_files import FORMATS, Format, write_unit
-from tests.eightfold.cli.test_cli import call
+from tests.support.command import Call
 from tests.support.conformance.models import judge_without_power, write_right_models
 
 TFLITE = PROFILES["tflite"]
@@ -205,20 +205,20 @@ def test_a_network_of_another_seed_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_command_draws_once_and_remembers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.setenv("EIGHTFOLD_CACHE", str(tmp_path / "cache"))
     vectors, results = of_models(tmp_path)
     words = ("conform", "judge", vectors, "--results", results)
-    first = call(*words, capsys=capsys)
+    first = call(*words)
     assert first[0] == 0
     monkeypatch.setattr(
         "eightfold.conformance.results.vectors.model_digests",
         lambda *which: pytest.fail("drawn again"),
     )
-    assert call(*words, capsys=capsys) == first
+    assert call(*words) == first
     edited(vectors, change_expected)
-    status, _, error = call(*words, capsys=capsys)
+    status, _, error = call(*words)
     assert (status, len(error.splitlines())) == (2, 1)
     assert "ADD/0002: is not what is drawn" in error
 

@@ -16,8 +16,8 @@ from eightfold.campaign.worker import run_unit
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.suite import Task
-from tests.eightfold.cli.test_cli import call
 from tests.support.campaign.asked import asked_of
+from tests.support.command import Call
 
 UNITS = [Unit(suite="operators", operator="ADD", first=0, count=3, backend="golden")]
 
@@ -55,16 +55,14 @@ def test_what_was_begun_is_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [(), ("--failed",)])
 def test_a_folder_that_is_not_there_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+    tmp_path: Path, call: Call, words: tuple[str, ...]
 ) -> None:
-    status, _, error = call("campaign", "resume", tmp_path / "none", *words, capsys=capsys)
+    status, _, error = call("campaign", "resume", tmp_path / "none", *words)
     assert (status, error.count("\n")) == (2, 1)
     assert "no campaign; eightfold campaign run --out" in error
 
 
-def test_a_folder_runs_no_code_that_its_reader_has_not_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_runs_no_code_that_its_reader_has_not_named(tmp_path: Path, call: Call) -> None:
     code, marker = tmp_path / "strangers.py", tmp_path / "ran"
     code.write_text(f"import pathlib\n\npathlib.Path({str(marker)!r}).touch()\n")
     profile = Profile.from_dict({"name": "theirs", "claims": ["MAXIMUM"]})
@@ -86,7 +84,7 @@ def test_a_folder_runs_no_code_that_its_reader_has_not_named(
         "another": ("campaign", "resume", folder.path, "--adapter", f"{tmp_path}/mine.py:Theirs"),
         "kit": ("campaign", "repeat", folder.path, name, "--adapter", "golden"),
     }
-    found = {each: call(*words, capsys=capsys) for each, words in here.items()}
+    found = {each: call(*words) for each, words in here.items()}
     assert not marker.exists()
     for each in ("resume", "repeat"):
         assert found[each][0] == 2
@@ -97,7 +95,7 @@ def test_a_folder_runs_no_code_that_its_reader_has_not_named(
     assert folder.resume_command() == (
         f"eightfold campaign resume {folder.path} --adapter {code}:Theirs"
     )
-    status, _, error = call(*here["resume"], "--adapter", task.adapter, capsys=capsys)
+    status, _, error = call(*here["resume"], "--adapter", task.adapter)
     assert (status, marker.exists()) == (2, True)
     assert "no such class" in error
 

@@ -29,9 +29,9 @@ from eightfold.conformance.vectors import operators
 from eightfold.conformance.verdict import KIT
 from lab.formal import checker
 from lab.suites import mutants
-from tests.eightfold.cli.test_cli import call
 from tests.support.campaign.asked import asked_of
 from tests.support.campaign.reseal import reseal
+from tests.support.command import Call
 
 ADAPTERS = """
 import os
@@ -170,7 +170,7 @@ def test_a_device_is_no_file_of_an_adapter() -> None:
     ],
 )
 def test_a_run_does_not_go_on_when_a_file_has_changed(
-    adapters: Path, tmp_path: Path, name: str, file: str, capsys: pytest.CaptureFixture[str]
+    adapters: Path, tmp_path: Path, name: str, file: str, call: Call
 ) -> None:
     folder = begun(tmp_path / "run", plan(adapters, name))
     path = adapters.parent / file
@@ -178,11 +178,7 @@ def test_a_run_does_not_go_on_when_a_file_has_changed(
     path.write_text(f"{before}\n")
     message = f"{path}: has changed since this run began; begin another one, or put it back"
     named = ("--adapter", f"{adapters}:{name}")
-    assert call("campaign", "resume", folder.path, *named, capsys=capsys) == (
-        2,
-        "",
-        f"eightfold: {message}\n",
-    )
+    assert call("campaign", "resume", folder.path, *named) == (2, "", f"eightfold: {message}\n")
     with pytest.raises(InputError, match=re.escape(message)):
         failed_again(folder)
     with folder.store() as store, pytest.raises(InputError, match=re.escape(message)):

@@ -19,18 +19,16 @@ from eightfold.campaign.worker import run_unit
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.suite import Task
-from tests.eightfold.cli.test_cli import call
 from tests.support.campaign.asked import asked_of
 from tests.support.campaign.folders import Plan, broken, make_campaign
 from tests.support.campaign.reseal import reseal
+from tests.support.command import Call
 
 OTHERS: tuple[Any, ...] = (None, True, 7, -1, 2.5, "x", "", [], {}, ["x"], {"x": []}, "\ud800")
 """Values of every type, in place of a field's."""
 
 TURNS = 3
 """Of so many values a field gets one, the next field the next one."""
-
-CAPTURED = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +63,8 @@ def conform(path: Path) -> Path:
 class Judge:
     """Runs the commands that read a folder on a copy that was changed."""
 
-    def __init__(self, original: Path, tmp_path: Path, capsys: CAPTURED) -> None:
-        self.original, self.place, self.capsys = original, tmp_path, capsys
+    def __init__(self, original: Path, tmp_path: Path, call: Call) -> None:
+        self.original, self.place, self.call = original, tmp_path, call
         self.folder = tmp_path / "copy"
         self._turn = 0
         self.fresh()
@@ -93,7 +91,7 @@ class Judge:
                 *("--junit", self.place / "a.xml", "--json", self.place / "a.json"),
             ),
         }[name]
-        return call(*words, capsys=self.capsys)
+        return self.call(*words)
 
     def expect_refused(self, what: str) -> None:
         """Every command says in one line that the folder is not believed."""
@@ -133,9 +131,9 @@ class Judge:
 
 @pytest.fixture(params=["failed", "passed", "conform"])
 def judge(
-    request: pytest.FixtureRequest, campaigns: dict[str, Path], tmp_path: Path, capsys: CAPTURED
+    request: pytest.FixtureRequest, campaigns: dict[str, Path], tmp_path: Path, call: Call
 ) -> Judge:
-    return Judge(campaigns[request.param], tmp_path, capsys)
+    return Judge(campaigns[request.param], tmp_path, call)
 
 
 def test_what_was_not_changed_is_believed(judge: Judge) -> None:
@@ -181,8 +179,8 @@ def test_no_field_of_what_was_asked_makes_a_command_crash_or_a_verdict_better(ju
     [b"", b"{", b"[]", b"null", b"7", b"\xff", b"[" * 100_000, b'{"asked": ' * 5000, b"9" * 9999],
     ids=range(9),
 )
-def test_what_is_no_object_is_refused(campaigns, tmp_path, capsys, text: bytes) -> None:
-    judge = Judge(campaigns["passed"], tmp_path, capsys)
+def test_what_is_no_object_is_refused(campaigns, tmp_path, call, text: bytes) -> None:
+    judge = Judge(campaigns["passed"], tmp_path, call)
     (judge.folder / "campaign.json").write_bytes(text)
     judge.expect_refused(repr(text[:9]))
 
@@ -277,22 +275,22 @@ CONTRADICTIONS: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("name", CONTRADICTIONS)
 @pytest.mark.slow
-def test_what_contradicts_itself_is_refused(campaigns, tmp_path, capsys, name: str) -> None:
-    judge = Judge(campaigns["failed"], tmp_path, capsys)
+def test_what_contradicts_itself_is_refused(campaigns, tmp_path, call, name: str) -> None:
+    judge = Judge(campaigns["failed"], tmp_path, call)
     edit(judge.folder, *CONTRADICTIONS[name])
     judge.expect_refused(name)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5, 0.9, 0.99])
-def test_a_database_that_was_cut_is_refused(campaigns, tmp_path, capsys, share: float) -> None:
-    judge = Judge(campaigns["failed"], tmp_path, capsys)
+def test_a_database_that_was_cut_is_refused(campaigns, tmp_path, call, share: float) -> None:
+    judge = Judge(campaigns["failed"], tmp_path, call)
     path = judge.folder / "results.sqlite"
     os.truncate(path, int(share * path.stat().st_size))
     judge.expect_refused(f"{share}")
 
 
-def test_the_database_of_another_campaign_is_refused(campaigns, tmp_path, capsys) -> None:
-    judge = Judge(campaigns["failed"], tmp_path, capsys)
+def test_the_database_of_another_campaign_is_refused(campaigns, tmp_path, call) -> None:
+    judge = Judge(campaigns["failed"], tmp_path, call)
     (judge.folder / "results.sqlite").write_bytes(b"no database" * 999)
     judge.expect_refused("no database")
     with Store(tmp_path / "other.sqlite", writable=True) as store:
@@ -301,8 +299,8 @@ def test_the_database_of_another_campaign_is_refused(campaigns, tmp_path, capsys
     judge.expect_refused("another one")
 
 
-def test_answers_that_were_changed_are_refused(campaigns, tmp_path, capsys) -> None:
-    judge = Judge(campaigns["conform"], tmp_path, capsys)
+def test_answers_that_were_changed_are_refused(campaigns, tmp_path, call) -> None:
+    judge = Judge(campaigns["conform"], tmp_path, call)
     (path,) = (judge.folder / "answers").iterdir()
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
@@ -313,8 +311,8 @@ def test_answers_that_were_changed_are_refused(campaigns, tmp_path, capsys) -> N
 
 
 @pytest.mark.parametrize("name", ["passed", "conform"])
-def test_units_of_no_suite_are_refused(campaigns, tmp_path, capsys, name: str) -> None:
-    judge = Judge(campaigns[name], tmp_path, capsys)
+def test_units_of_no_suite_are_refused(campaigns, tmp_path, call, name: str) -> None:
+    judge = Judge(campaigns[name], tmp_path, call)
     edit(judge.folder, "UPDATE units SET record = json_set(record, '$.suite', 'made-up')")
     reseal(judge.folder)
     for path in sorted((judge.folder / "answers").glob("*")):
@@ -328,8 +326,8 @@ LINKS = ("campaign.json", "results.sqlite", "results.sqlite-wal", "lock", "failu
 
 
 @pytest.mark.parametrize("name", [*LINKS, "failures/CASE", "failures/CASE/log.txt", "answers/UNIT"])
-def test_no_link_leads_out_of_a_folder(campaigns, tmp_path, capsys, name: str) -> None:
-    judge = Judge(campaigns["failed"], tmp_path, capsys)
+def test_no_link_leads_out_of_a_folder(campaigns, tmp_path, call, name: str) -> None:
+    judge = Judge(campaigns["failed"], tmp_path, call)
     precious = tmp_path / "precious"
     place = judge.folder / name
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -382,10 +380,8 @@ def test_a_unit_that_somebody_has_made_up_makes_no_command_crash(judge: Judge) -
 
 
 @pytest.mark.slow
-def test_what_cannot_be_read_of_a_failure_is_a_note_on_the_page(
-    campaigns, tmp_path, capsys
-) -> None:
-    judge = Judge(campaigns["failed"], tmp_path, capsys)
+def test_what_cannot_be_read_of_a_failure_is_a_note_on_the_page(campaigns, tmp_path, call) -> None:
+    judge = Judge(campaigns["failed"], tmp_path, call)
     (case,) = (judge.folder / "failures").iterdir()
     for content in (b"", b"PK\x03\x04", b"no archive"):
         for name in ("expected.npz", "got.npz", "model.tflite"):
@@ -393,7 +389,7 @@ def test_what_cannot_be_read_of_a_failure_is_a_note_on_the_page(
         judge.expect_harmless(repr(content), "page")
 
 
-def test_a_clock_that_is_set_back_does_no_harm(campaigns, tmp_path, capsys) -> None:
-    judge = Judge(campaigns["passed"], tmp_path, capsys)
+def test_a_clock_that_is_set_back_does_no_harm(campaigns, tmp_path, call) -> None:
+    judge = Judge(campaigns["passed"], tmp_path, call)
     edit(judge.folder, "UPDATE sessions SET ended = started - 5000", "UPDATE units SET ended = 1")
     assert judge.run("page")[0] == 0

@@ -9,7 +9,8 @@ import pytest
 
 from eightfold.model.builder import ModelBuilder
 from eightfold.run.assessment import CheckJson
-from tests.eightfold.cli.test_cli import MODEL, call
+from tests.eightfold.cli.test_cli import MODEL
+from tests.support.command import Call, refusal
 from tests.support.documented import check_fields
 from tests.support.models.single import one_operator, pool
 
@@ -70,12 +71,12 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_verdict_says_whether_a_file_runs_and_what_is_in_the_way(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    tmp_path: Path, call: Call, name: str
 ) -> None:
     content, expected, verdict, words = FILES[name]
     path = tmp_path / "model.tflite"
     path.write_bytes(content)
-    status, out, err = call("check", path, "--config", "base", capsys=capsys)
+    status, out, err = call("check", path, "--config", "base")
     assert (status, err) == (expected, "")
     assert out.splitlines()[-1].startswith(f"{path}: {verdict}")
     for each in words:
@@ -84,8 +85,8 @@ def test_the_verdict_says_whether_a_file_runs_and_what_is_in_the_way(
 
 
 @pytest.mark.slow
-def test_a_model_is_held_against_every_preset(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = call("check", MODEL, capsys=capsys)
+def test_a_model_is_held_against_every_preset(call: Call) -> None:
+    status, out, _ = call("check", MODEL)
     assert status == 0
     assert "18 operators conform to the spec" in out
     rows = [line.split("│")[1:3] for line in out.splitlines() if line.startswith("│")]
@@ -96,12 +97,10 @@ def test_a_model_is_held_against_every_preset(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("name", ["int8", "tail", "float32", "codes", "float16"])
-def test_every_field_is_documented(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_every_field_is_documented(tmp_path: Path, call: Call, name: str) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(FILES[name][0])
-    status, out, _ = call("check", path, "--json", "--config", "base", capsys=capsys)
+    status, out, _ = call("check", path, "--json", "--config", "base")
     report: dict[str, Any] = json.loads(out)
     check_fields(report, CheckJson)
     assert status == FILES[name][1] == (report["status"] == "refused")
@@ -109,13 +108,11 @@ def test_every_field_is_documented(
     assert (preset["cycles"] is None) == (report["status"] == "refused")
 
 
-def test_a_violation_ends_with_1_if_that_is_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_violation_ends_with_1_if_that_is_asked(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(dense(code=-128))
     for options, expected in (([], 0), (["--spec"], 1)):
-        assert call("check", path, "--config", "nano", *options, capsys=capsys)[0] == expected
+        assert call("check", path, "--config", "nano", *options)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -123,25 +120,18 @@ def test_a_violation_ends_with_1_if_that_is_asked(
     [None, b"", b"nothing of TFLite", dense()[:60]],
     ids=["missing", "empty", "other", "cut"],
 )
-def test_what_is_no_model_ends_with_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None
-) -> None:
+def test_what_is_no_model_ends_with_2(tmp_path: Path, call: Call, content: bytes | None) -> None:
     path = tmp_path / "model.tflite"
     if content is not None:
         path.write_bytes(content)
-    status, out, err = call("check", path, capsys=capsys)
-    assert (status, out) == (2, "")
+    err = refusal(call, "check", path)
     assert err.startswith(f"eightfold: {path}: ")
-    assert err.count("\n") == 1
 
 
-def test_the_gate_refuses_in_the_same_words(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_gate_refuses_in_the_same_words(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "wrong.tflite"
     path.write_bytes(pool("MAX_POOL_2D", filter_height=1))
     words = "declared shape [1, 2, 2, 1], computed [1, 3, 2, 1]"
     for command in (("run", path), ("compile", path, "-o", tmp_path / "out"), ("estimate", path)):
-        status, out, err = call(*command, capsys=capsys)
-        assert (status, out) == (2, "")
+        err = refusal(call, *command)
         assert err == f"eightfold: {path}: operator 0 MAX_POOL_2D: tensor 1 'tensor_1': {words}\n"

@@ -13,23 +13,14 @@ from eightfold import synth
 from eightfold.cli.main import commands
 from eightfold.cli.operator_list import describe_all
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.common.program import one_line_errors
+from tests.support.command import Call, refusal
 
 DIGITS = IMPORT_ROOT / "examples" / "digits"
 MODEL = str(DIGITS / "digits.tflite")
 
 
-def call(*arguments: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    """Run ``eightfold`` with arguments; return status, standard output and standard error."""
-    with pytest.raises(SystemExit) as ended:
-        one_line_errors(commands, [str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    assert isinstance(ended.value.code, int)
-    return ended.value.code, captured.out, captured.err
-
-
-def test_run_compares_and_says_what_was_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = call("run", MODEL, "--compare", capsys=capsys)
+def test_run_compares_and_says_what_was_shown(call: Call) -> None:
+    status, out, err = call("run", MODEL, "--compare")
     assert status == 0
     assert err == ""
     assert "DEPTHWISE_CONV_2D" in out
@@ -38,13 +29,11 @@ def test_run_compares_and_says_what_was_shown(capsys: pytest.CaptureFixture[str]
     )
 
 
-def test_run_takes_inputs_and_writes_outputs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_takes_inputs_and_writes_outputs(tmp_path: Path, call: Call) -> None:
     report = tmp_path / "report.json"
     output = tmp_path / "deep" / "out.npz"
     arguments = ["--input", DIGITS / "sample.npz", "--json", report, "--output", output]
-    status, _, _ = call("run", MODEL, *arguments, "--all-tensors", capsys=capsys)
+    status, _, _ = call("run", MODEL, *arguments, "--all-tensors")
     assert status == 0
     data = json.loads(report.read_text())
     expected = {"model", "config", "backend", "reference", "macs", "cycles", "utilisation",
@@ -61,19 +50,19 @@ def test_run_takes_inputs_and_writes_outputs(
         assert len(archive.files) > 18
 
 
-def test_seeds_draw_different_inputs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_seeds_draw_different_inputs(tmp_path: Path, call: Call) -> None:
     drawn = []
     for seed in ("0", "0", "1"):
         path = tmp_path / "out.npz"
-        call("run", MODEL, "--seed", seed, "--output", path, "--all-tensors", capsys=capsys)
+        call("run", MODEL, "--seed", seed, "--output", path, "--all-tensors")
         with np.load(path) as archive:
             drawn.append(archive["tensor_0"])
     np.testing.assert_array_equal(drawn[0], drawn[1])
     assert (drawn[0] != drawn[2]).any()
 
 
-def test_json_goes_to_standard_output_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = call("run", MODEL, "--json", "-", capsys=capsys)
+def test_json_goes_to_standard_output_alone(call: Call) -> None:
+    status, out, _ = call("run", MODEL, "--json", "-")
     assert status == 0
     assert json.loads(out)["backend"] == "golden"
 
@@ -98,61 +87,42 @@ def test_json_goes_to_standard_output_alone(capsys: pytest.CaptureFixture[str]) 
     ids=lambda value: " ".join(Path(v).name for v in value) if isinstance(value, list) else "",
 )
 def test_bad_input_is_one_line_and_exit_status_2(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, call: Call
 ) -> None:
-    status, out, err = call(*arguments, capsys=capsys)
-    assert status == 2
-    assert out == ""
-    assert err.startswith("eightfold: ")
-    assert err.count("\n") == 1
-    assert message in err
+    assert message in refusal(call, *arguments)
 
 
-def test_a_truncated_model_is_one_line_and_exit_status_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_truncated_model_is_one_line_and_exit_status_2(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "cut.tflite"
     path.write_bytes(Path(MODEL).read_bytes()[:5000])
-    status, out, err = call("run", path, capsys=capsys)
-    assert status == 2
-    assert out == ""
-    assert err.count("\n") == 1
-    assert "cut.tflite" in err
+    assert "cut.tflite" in refusal(call, "run", path)
 
 
-def test_a_single_array_is_told_how_to_become_an_input(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_single_array_is_told_how_to_become_an_input(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "in.npy"
     np.save(path, np.zeros((1, 8, 8, 1), np.int8))
-    status, out, err = call("run", MODEL, "--input", path, capsys=capsys)
-    assert (status, out, err.count("\n")) == (2, "", 1)
+    err = refusal(call, "run", MODEL, "--input", path)
     assert "numpy.savez('in.npz', tensor_0=numpy.load('in.npy'))" in err
 
 
-def test_misnamed_inputs_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_misnamed_inputs_are_refused(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "in.npz"
     np.savez(path, picture=np.zeros((1, 8, 8, 1), dtype=np.int8))
-    status, _, err = call("run", MODEL, "--input", path, capsys=capsys)
-    assert status == 2
+    err = refusal(call, "run", MODEL, "--input", path)
     assert "array 'picture' is no input of the model; expected: tensor_0 or 'image'" in err
 
 
-def test_inputs_are_named_as_the_models_tensors(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_inputs_are_named_as_the_models_tensors(tmp_path: Path, call: Call) -> None:
     path, output = tmp_path / "in.npz", tmp_path / "out.npz"
     with np.load(DIGITS / "sample.npz") as sample:
         np.savez(path, image=sample["tensor_0"])
     arguments = ["--input", path, "--output", output, "--all-tensors"]
-    assert call("run", MODEL, *arguments, capsys=capsys)[0] == 0
+    assert call("run", MODEL, *arguments)[0] == 0
     with np.load(output) as archive, np.load(path) as given:
         np.testing.assert_array_equal(archive["tensor_0"], given["image"])
 
 
-def test_a_comparison_that_fails_ends_with_1(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_comparison_that_fails_ends_with_1(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     from eightfold.operators import run_operator
 
     def wrong(graph, operator, values, reference="litert"):
@@ -160,7 +130,7 @@ def test_a_comparison_that_fails_ends_with_1(
         return [tensor ^ 1 for tensor in outputs] if operator.index == 0 else outputs
 
     monkeypatch.setattr("eightfold.operators.graphs.run_operator", wrong)
-    status, out, _ = call("run", MODEL, "--compare", capsys=capsys)
+    status, out, _ = call("run", MODEL, "--compare")
     assert status == 1
     assert "elements differ from LiteRT: first at operator 0 CONV_2D" in out
 
@@ -176,21 +146,15 @@ def test_a_comparison_that_fails_ends_with_1(
 )
 @pytest.mark.parametrize("command", ["run", "compile", "estimate"])
 def test_models_beyond_a_limit_are_refused(
-    command: str,
-    options: list[str],
-    message: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    command: str, options: list[str], message: str, tmp_path: Path, call: Call
 ) -> None:
     more = ["-o", tmp_path / "out"] if command == "compile" else []
-    status, out, err = call(command, MODEL, *more, *options, capsys=capsys)
-    assert (status, out) == (2, "")
-    assert message in err
+    assert message in refusal(call, command, MODEL, *more, *options)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"]], ids=["nothing", "--help"])
-def test_help_lists_the_commands(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = call(*arguments, capsys=capsys)
+def test_help_lists_the_commands(arguments: list[str], call: Call) -> None:
+    status, out, err = call(*arguments)
     assert (status, err) == (0, "")
     lines = [line.split() for line in out.splitlines()]
     for command in ("run", "check", "verilog", "synth"):
@@ -212,21 +176,21 @@ def test_synth_takes_a_number_of_seeds_or_the_seeds(
     assert taken == seeds
 
 
-def lines_at(width: int, *arguments: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def lines_at(width: int, *arguments: str, call: Call) -> list[str]:
     """Return what a command prints on a terminal of so many columns."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", str(width))
         patch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-        status, out, _ = call(*arguments, capsys=capsys)
+        status, out, _ = call(*arguments)
     assert status == 0
     return click.unstyle(out).splitlines()
 
 
 @pytest.mark.slow
-def test_a_narrow_terminal_shows_every_number(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = call("estimate", MODEL, "--json", capsys=capsys)
+def test_a_narrow_terminal_shows_every_number(call: Call) -> None:
+    _, out, _ = call("estimate", MODEL, "--json")
     estimated = [f"{each['cycles']:,}" for each in json.loads(out)["operators"]]
-    lines = lines_at(40, "estimate", MODEL, capsys=capsys)
+    lines = lines_at(40, "estimate", MODEL, call=call)
     assert max(map(len, lines)) <= 40
     rows = [line.split() for line in lines if line.startswith("│")]
     assert [row[-2] for row in rows[:-1]] == estimated
@@ -243,21 +207,17 @@ def test_a_narrow_terminal_shows_every_number(capsys: pytest.CaptureFixture[str]
     ids=["golden", "compared", "estimated"],
 )
 def test_a_table_has_no_column_without_a_value(
-    arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], expected: str, call: Call
 ) -> None:
     command, *options = arguments
     (heading,) = (
-        line
-        for line in lines_at(120, command, MODEL, *options, capsys=capsys)
-        if line.startswith("┃")
+        line for line in lines_at(120, command, MODEL, *options, call=call) if line.startswith("┃")
     )
     assert heading.replace("┃", " ").split() == expected.split()
 
 
-def test_a_narrow_terminal_shows_every_word_of_the_operators(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    lines = lines_at(40, "ops", capsys=capsys)
+def test_a_narrow_terminal_shows_every_word_of_the_operators(call: Call) -> None:
+    lines = lines_at(40, "ops", call=call)
     assert max(map(len, lines[:-1])) <= 40
     shown = "".join("".join(lines).split())
     for each in describe_all():
@@ -267,10 +227,8 @@ def test_a_narrow_terminal_shows_every_word_of_the_operators(
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 160])
-def test_usual_terminals_show_a_few_lines_of_each_operator(
-    width: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = lines_at(width, "ops", capsys=capsys)
+def test_usual_terminals_show_a_few_lines_of_each_operator(width: int, call: Call) -> None:
+    lines = lines_at(width, "ops", call=call)
     assert max(map(len, lines)) <= width
     assert len(lines) < 3 * len(describe_all())
     starts = [number for number, line in enumerate(lines) if re.match("[A-Z][A-Z_0-9]+ ", line)]
@@ -286,6 +244,6 @@ def test_usual_terminals_show_a_few_lines_of_each_operator(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 5, 20])
-def test_no_terminal_is_too_narrow(width: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_terminal_is_too_narrow(width: int, call: Call) -> None:
     for command in (["run", MODEL], ["estimate", MODEL], ["ops"]):
-        assert lines_at(width, *command, capsys=capsys)
+        assert lines_at(width, *command, call=call)

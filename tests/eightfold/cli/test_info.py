@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from eightfold.model.builder import ModelBuilder
-from tests.eightfold.cli.test_cli import MODEL, call, lines_at
+from tests.eightfold.cli.test_cli import MODEL, lines_at
+from tests.support.command import Call, refusal
 
 
 def per_channel() -> bytes:
@@ -19,8 +20,8 @@ def per_channel() -> bytes:
     return b.build()
 
 
-def test_inputs_and_outputs_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = call("info", MODEL, capsys=capsys)
+def test_inputs_and_outputs_are_listed(call: Call) -> None:
+    status, out, err = call("info", MODEL)
     assert (status, err) == (0, "")
     rows = [line.strip("│").split() for line in out.splitlines() if line.startswith("│")]
     cells = [[word for word in row if word != "│"] for row in rows]
@@ -31,10 +32,10 @@ def test_inputs_and_outputs_are_listed(capsys: pytest.CaptureFixture[str]) -> No
     assert "71,040 multiply-accumulates" in out
 
 
-def test_json_has_every_scale(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_every_scale(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "m.tflite"
     path.write_bytes(per_channel())
-    status, out, _ = call("info", path, "--json", capsys=capsys)
+    status, out, _ = call("info", path, "--json")
     assert status == 0
     facts = json.loads(out)
     one, other = facts["inputs"]
@@ -45,10 +46,10 @@ def test_json_has_every_scale(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert facts["inputs"] == facts["outputs"]
 
 
-def test_a_name_moves_no_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_name_moves_no_cursor(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "m.tflite"
     path.write_bytes(per_channel())
-    _, out, _ = call("info", path, capsys=capsys)
+    _, out, _ = call("info", path)
     assert "\x1b" not in out
     assert "?[2Jin" in out
     assert "0.1, ..., 0.4" not in out  # four values; float32's digits tell them apart
@@ -56,19 +57,17 @@ def test_a_name_moves_no_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("width", [20, 80, 100])
-def test_no_terminal_is_too_narrow(width: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert max(map(len, lines_at(width, "info", MODEL, capsys=capsys))) <= width
+def test_no_terminal_is_too_narrow(width: int, call: Call) -> None:
+    assert max(map(len, lines_at(width, "info", MODEL, call=call))) <= width
 
 
 @pytest.mark.slow
 def test_a_network_of_the_package_has_a_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for command in (["info"], ["run"], ["check"], ["estimate"], ["compile", "-o", "compiled"]):
-        status, _, err = call(*command, "digits", capsys=capsys)
+        status, _, err = call(*command, "digits")
         assert (status, err) == (0, ""), command
     (tmp_path / "digits").write_bytes(b"mine")  # a file of that name comes first
-    status, _, err = call("info", "digits", capsys=capsys)
-    assert status == 2
-    assert "digits: not a .tflite file" in err
+    assert "digits: not a .tflite file" in refusal(call, "info", "digits")

@@ -11,14 +11,15 @@ import pytest
 from eightfold import Session
 from eightfold.run.report.result import RunJson
 from eightfold.sim.simulator.toolchain import Simulator
-from tests.eightfold.cli.test_cli import MODEL, call
+from tests.eightfold.cli.test_cli import MODEL
+from tests.support.command import Call
 from tests.support.documented import check_fields
 from tests.support.models.person_detect import INPUT, person_detect
 
 
-def report_of(path: Path, *arguments: object, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def report_of(path: Path, *arguments: object, call: Call) -> dict[str, Any]:
     """Return the report of ``eightfold run`` with some arguments."""
-    assert call("run", *arguments, "--json", path, capsys=capsys)[0] == 0
+    assert call("run", *arguments, "--json", path)[0] == 0
     return json.loads(path.read_text("utf-8"))
 
 
@@ -42,8 +43,8 @@ def result_of(report: dict[str, Any]) -> dict[str, Any]:
     return {key: report[key] for key in report if key not in ("seconds", "config")}
 
 
-def test_every_field_is_documented(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report = report_of(tmp_path / "a.json", MODEL, "--compare", capsys=capsys)
+def test_every_field_is_documented(tmp_path: Path, call: Call) -> None:
+    report = report_of(tmp_path / "a.json", MODEL, "--compare", call=call)
     check_fields(report, RunJson)
     assert (report["seed"], report["versions"]["simulator"]) == (0, None)
     assert report["model_sha256"] == hashlib.sha256(Path(MODEL).read_bytes()).hexdigest()
@@ -51,19 +52,17 @@ def test_every_field_is_documented(tmp_path: Path, capsys: pytest.CaptureFixture
 
 @pytest.mark.slow
 @pytest.mark.parametrize("given", [True, False], ids=["input", "seed"])
-def test_a_run_is_repeated_from_its_report(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], given: bool
-) -> None:
+def test_a_run_is_repeated_from_its_report(tmp_path: Path, call: Call, given: bool) -> None:
     model, inputs = tmp_path / "model.tflite", tmp_path / "in.npz"
     model.write_bytes(person_detect())
     np.savez(inputs, input=np.arange(36, dtype=np.int8).reshape(1, 6, 6, 1))
     chosen = ["--input", inputs] if given else ["--seed", 5]
     first = report_of(
-        tmp_path / "a.json", model, *chosen, "--config", "nano", "--compare", capsys=capsys
+        tmp_path / "a.json", model, *chosen, "--config", "nano", "--compare", call=call
     )
-    second = report_of(tmp_path / "b.json", *repeated(first, tmp_path), capsys=capsys)
+    second = report_of(tmp_path / "b.json", *repeated(first, tmp_path), call=call)
     assert result_of(first) == result_of(second)
-    other = report_of(tmp_path / "c.json", model, "--seed", 6, capsys=capsys)
+    other = report_of(tmp_path / "c.json", model, "--seed", 6, call=call)
     assert other["inputs"] != first["inputs"]
     assert other["outputs"] != first["outputs"]
 
@@ -71,15 +70,15 @@ def test_a_run_is_repeated_from_its_report(
 @pytest.mark.slow
 @pytest.mark.usual(names=["verilator"])
 def test_a_simulation_is_repeated_from_its_report(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], simulator: Simulator
+    tmp_path: Path, call: Call, simulator: Simulator
 ) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(person_detect())
     chosen = ["--seed", 5, "--config", "nano", "--backend", simulator, "--stall", 0.2]
-    first = report_of(tmp_path / "a.json", model, *chosen, capsys=capsys)
+    first = report_of(tmp_path / "a.json", model, *chosen, call=call)
     assert first["versions"]["simulator"].startswith(simulator)
     assert first["cycles"] > 0
-    second = report_of(tmp_path / "b.json", *repeated(first, tmp_path), capsys=capsys)
+    second = report_of(tmp_path / "b.json", *repeated(first, tmp_path), call=call)
     assert result_of(first) == result_of(second)
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from eightfold.common import terminal
 from eightfold.common.progress import Progress
 from eightfold.common.terminal import terminal_progress
-from tests.eightfold.cli.test_cli import call
+from tests.support.command import Call
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int) -> str:
@@ -65,11 +65,7 @@ class Clock:
 @pytest.mark.parametrize("comes", [True, False], ids=["slow", "quick"])
 @pytest.mark.parametrize("command", ["estimate", "compile"])
 def test_what_compiles_says_so_after_two_seconds(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    command: str,
-    comes: bool,
+    monkeypatch: pytest.MonkeyPatch, call: Call, tmp_path: Path, command: str, comes: bool
 ) -> None:
     monkeypatch.setattr(Clock, "comes", comes)
     monkeypatch.setattr(terminal, "Timer", Clock)
@@ -77,7 +73,7 @@ def test_what_compiles_says_so_after_two_seconds(
         terminal, "Console", lambda **given: Console(**given, force_terminal=True, width=80)
     )
     words = ["digits", *(("-o", str(tmp_path)) if command == "compile" else ())]
-    status, out, err = call(command, *words, capsys=capsys)
+    status, out, err = call(command, *words)
     assert (status, bool(out)) == (0, True)
     verb = {"estimate": "estimating", "compile": "compiling"}[command]
     assert (f"{verb} digits" in err) == comes

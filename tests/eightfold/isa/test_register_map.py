@@ -6,7 +6,7 @@ import pytest
 
 from eightfold import isa
 from eightfold.isa.registers import Access
-from tests.eightfold.cli.test_cli import call
+from tests.support.command import Call
 
 Map = dict[str, tuple[int, str, dict[str, tuple[int, int]]]]
 """By register: offset, access, and of each field the lowest bit and the width."""
@@ -25,15 +25,15 @@ def expected(accesses: dict[Access, str]) -> Map:
     }
 
 
-def written(kind: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+def written(kind: str, folder: Path, call: Call) -> Path:
     path = folder / f"eightfold.{kind}"
-    assert call("header", "--format", kind, "-o", path, capsys=capsys)[:2] == (0, f"{path}\n")
+    assert call("header", "--format", kind, "-o", path)[:2] == (0, f"{path}\n")
     return path
 
 
-def test_svd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_svd(tmp_path: Path, call: Call) -> None:
     parsers = pytest.importorskip("cmsis_svd")
-    path = written("svd", tmp_path, capsys)
+    path = written("svd", tmp_path, call)
     assert parsers.SVDParser.validate_xml_file(str(path)) == (True, "")
     (peripheral,) = parsers.SVDParser.for_xml_file(str(path)).get_device().peripherals
     found: Map = {
@@ -57,10 +57,10 @@ def test_svd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {value.name: value.value for each in code for value in each.enumerated_values} == ERRORS
 
 
-def test_systemrdl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_systemrdl(tmp_path: Path, call: Call) -> None:
     systemrdl = pytest.importorskip("systemrdl")
     compiler = systemrdl.RDLCompiler()
-    compiler.compile_file(str(written("rdl", tmp_path, capsys)))
+    compiler.compile_file(str(written("rdl", tmp_path, call)))
     registers = list(compiler.elaborate().top.registers())
     found: Map = {
         register.inst_name: (

@@ -18,7 +18,7 @@ from eightfold.sim.simulator import lint
 from eightfold.sim.simulator.runner import Unit
 from eightfold.sim.simulator.toolchain import check_simulator, tool_environment
 from eightfold.target.config import PRESETS
-from tests.eightfold.cli.test_cli import call
+from tests.support.command import Call
 
 CONFIGS = ("small", "nano")
 
@@ -146,11 +146,11 @@ def test_ports_say_what_they_are_to_vivado() -> None:
     assert shell.eval("set part") == "xc7k70tfbg484-1"
 
 
-def test_several_configurations_need_all(capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_configurations_need_all(call: Call) -> None:
     several = ("verilog", "--config", "nano", "--config", "small")
-    status, _, err = call(*several, capsys=capsys)
+    status, _, err = call(*several)
     assert (status, "--all" in err) == (2, True)
-    status, _, err = call("verilog", "--vivado", capsys=capsys)
+    status, _, err = call("verilog", "--vivado")
     assert (status, "-o FILE" in err) == (2, True)
 
 

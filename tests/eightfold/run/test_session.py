@@ -26,7 +26,7 @@ from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from examples.digits.images import load
 from lab.documents import cycles
-from tests.eightfold.cli.test_cli import call
+from tests.support.command import Call
 from tests.support.figures import expect_honest_figures
 from tests.support.hardware.twins import TWINS
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
@@ -485,13 +485,13 @@ def test_other_outputs_in_the_undisturbed_pass_are_an_error(passes: Passes) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("fast", [False, True])
 def test_the_command_says_what_was_timed(
-    fast: bool, passes: Passes, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    fast: bool, passes: Passes, call: Call, tmp_path: Path
 ) -> None:
     page, model = tmp_path / "page.html", tmp_path / "network.tflite"
     model.write_bytes(person_detect())
     arguments = ["run", model, "--backend", "verilator", "--config", "nano", "--compare"]
     arguments += ["--clock", 50, "--html", page, *(["--fast"] if fast else [])]
-    status, out, _ = call(*arguments, capsys=capsys)
+    status, out, _ = call(*arguments)
     assert status == 0
     html = " ".join(page.read_text(encoding="utf-8").split())
     out = " ".join(out.split())

@@ -27,8 +27,8 @@ from lab.measure.catalogue import SERIES, growths, reached
 from lab.measure.facts import facts, file_text
 from lab.measure.models import SIZES, SOFTMAX
 from lab.measure.rtl import compiled, engines, measure, operator_cycles, work
-from tests.eightfold.cli.test_cli import call
 from tests.eightfold.compiler.test_refusals import RUN_TIME
+from tests.support.command import Call
 from tests.support.hardware.twins import TWINS
 
 ALL_38 = f"38 of 38 operators of the spec on hardware, and {len(HARDWARE) - 38} more"
@@ -228,18 +228,16 @@ def test_file_is_what_is_written() -> None:
     assert FILE.read_text(encoding="utf-8") == file_text(measured())
 
 
-def test_the_command_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, err = call("ops", capsys=capsys)
+def test_the_command_lists_them(call: Call) -> None:
+    status, out, err = call("ops")
     assert (status, err) == (0, "")
     assert out.endswith(f"{ALL_38}\n")
     assert "eightfold.golden.transposed_convolution.transpose_conv" in out
     assert "DEPTHWISE_CONV_2D" in out
 
 
-def test_the_command_prints_json(
-    capsys: pytest.CaptureFixture[str], descriptions: list[Description]
-) -> None:
-    status, out, _ = call("ops", "--json", capsys=capsys)
+def test_the_command_prints_json(call: Call, descriptions: list[Description]) -> None:
+    status, out, _ = call("ops", "--json")
     assert status == 0
     assert json.loads(out) == json.loads(json.dumps([each.as_json() for each in descriptions]))
 

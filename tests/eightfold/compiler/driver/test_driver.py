@@ -18,8 +18,8 @@ from eightfold.sim.simulator.toolchain import check_simulator, simulator_version
 from eightfold.target.config import PRESETS
 from examples.digits import images
 from examples.digits.network import MODEL_FILE, TEST_FILE
-from tests.eightfold.cli.test_cli import call
 from tests.eightfold.isa.test_c_header import compiler
+from tests.support.command import Call
 from tests.support.models.streaming import streaming
 
 HERE = Path(__file__).parent
@@ -211,13 +211,13 @@ def test_the_rtl_under_the_driver_equals_golden(
         np.testing.assert_array_equal(np.array(shown, int), expected)
 
 
-def test_the_commands_write_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, out, _ = call("driver", "-o", tmp_path / "driver", capsys=capsys)
+def test_the_commands_write_it(tmp_path: Path, call: Call) -> None:
+    status, out, _ = call("driver", "-o", tmp_path / "driver")
     assert (status, len(out.split())) == (0, 6)
     assert all(Path(each).is_file() for each in out.split())
     command = ("compile", MODEL_FILE, "-o", tmp_path / "net", "--c-array")
-    status, _, err = call(*command, "a b", capsys=capsys)
+    status, _, err = call(*command, "a b")
     assert (status, "'a b' is no name in C" in err) == (2, True)
     assert not (tmp_path / "net").exists()
-    assert call(*command, "net", capsys=capsys)[0] == 0
+    assert call(*command, "net")[0] == 0
     assert "network net = {" in (tmp_path / "net" / "layout.c").read_text()

@@ -15,9 +15,10 @@ from eightfold.run.report.clock import Clock
 from eightfold.run.report.memory_map import memory_maps
 from eightfold.run.report.run_page import run_page
 from eightfold.run.report.timeline import axis_of, timeline
-from tests.eightfold.cli.test_cli import MODEL, call
+from tests.eightfold.cli.test_cli import MODEL
 from tests.eightfold.run.report.recorded import golden, simulated
 from tests.support.browser import Browser
+from tests.support.command import Call, refusal
 from tests.support.models.single import one_operator
 
 NASTY = "<script>alert('&')</script>"
@@ -277,33 +278,29 @@ def test_a_page_is_the_same_for_the_same_run(result: RunResult, page: str) -> No
     assert run_page(result) == page
 
 
-def test_the_command_line_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_writes_it(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "deep" / "page.html"
-    status, out, err = call("run", MODEL, "--html", path, capsys=capsys)
+    status, out, err = call("run", MODEL, "--html", path)
     assert (status, err) == (0, "")
     assert "18 operators in golden" in out
     command = f"eightfold run {MODEL} --backend golden --config base --reference litert --seed 0"
     assert f"<dt>Command</dt><dd>{command}</dd>" in path.read_text("utf-8")
 
 
-def test_a_page_that_cannot_be_written_is_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_page_that_cannot_be_written_is_one_line(tmp_path: Path, call: Call) -> None:
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "page.html"
-    status, out, err = call("run", MODEL, "--html", path, capsys=capsys)
-    assert (status, out) == (2, "")
+    err = refusal(call, "run", MODEL, "--html", path)
     assert re.fullmatch(f"eightfold: {path}: cannot be written: [A-Z][a-z ]+\n", err)
 
 
 def test_what_a_page_needs_is_named_before_the_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("eightfold.common.extras.find_spec", lambda module: None)
     needed = ["jinja2; extra == 'report'"]
     monkeypatch.setattr("eightfold.common.extras.requires", lambda name: needed)
-    status, out, err = call("run", MODEL, "--html", tmp_path / "page.html", capsys=capsys)
-    assert (status, out) == (2, "")
+    err = refusal(call, "run", MODEL, "--html", tmp_path / "page.html")
     assert err == (
         "eightfold: an HTML page needs jinja2, which is not installed: "
         "pip install 'eightfold[report]'\n"
