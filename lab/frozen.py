@@ -13,6 +13,7 @@
 import ast
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -151,7 +152,9 @@ def pages(name: str) -> str:
         folder.facts_file.write_text(json.dumps({**folder.facts(), **FACTS}), encoding="utf-8")
         forms = {form: Path(f"report.{form}") for form in ("html", "junit", "json")}
         write_report(folder, **forms)
-        return sha(*(path.read_bytes() for path in forms.values()))
+        # Processors differ in the last digits of what a chart's axes are computed with.
+        contents = (path.read_bytes() for path in forms.values())
+        return sha(*(re.sub(rb"(\.\d\d)\d{3,}", rb"\1", content) for content in contents))
 
 
 def tests(file: str) -> str:

@@ -171,7 +171,12 @@ class OpenVINO(_Packaged):
     def run(self, model: bytes, inputs: Inputs) -> list[np.ndarray]:
         import openvino
 
-        properties = {"INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+        # What else the plugin would choose depends on the processor.
+        properties = {
+            "INFERENCE_NUM_THREADS": 1,
+            "INFERENCE_PRECISION_HINT": "f32",
+            "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
+        }
         with _beside(model):
             try:
                 self._core = self._core or openvino.Core()
