@@ -27,13 +27,7 @@ class Change:
 
 
 class Clock:
-    """Runs processes in the order of the cycles that they wait for.
-
-    Attributes
-    ----------
-    now
-        The current cycle.
-    """
+    """Runs processes in the order of the cycles that they wait for; ``now`` is the current one."""
 
     def __init__(self) -> None:
         self.now = 0

@@ -61,10 +61,7 @@ def matrix_cycles(command: Matrix, config: AcceleratorConfig) -> int:
 def quick(command: Instruction, config: AcceleratorConfig, memory: MemoryTiming = IDEAL) -> Cost:
     """Return what an engine's command takes, without waits; ``memory`` is behind the port.
 
-    Raises
-    ------
-    TypeError
-        If no engine executes the command.
+    Raises TypeError if no engine executes the command.
     """
     if isinstance(command, Matrix):
         return Cost(matrix_cycles(command, config), 0, 1)

@@ -17,12 +17,8 @@ COMMANDS, MODEL, ARENA = (number * REGION for number in range(3))
 class ReadPort:
     """eightfold.hw.memory.reader, and memory: bursts in the order of their requests.
 
-    Attributes
-    ----------
-    mover_reads
-        The mover has bursts to ask for, and who fetches ahead holds back.
-    relaxed
-        Tell when it has none any more.
+    ``mover_reads``: the mover has bursts to ask for, and who fetches ahead holds back; ``relaxed``
+    tell when it has none any more.
     """
 
     def __init__(self, latency: int, bus: DataBus) -> None:
@@ -91,15 +87,7 @@ class Fetch:
     """eightfold.hw.memory.linear_fetch and eightfold.hw.blocks.gearbox: runs of beats, fetched
     ahead, taken as units of a beat.
 
-    Attributes
-    ----------
-    idle
-        No run is left to ask for; ``changed`` tells.
-
-    Parameters
-    ----------
-    yields
-        To the mover's reads.
+    ``idle``: no run is left to ask for; ``changed`` tells. ``yields``: to the mover's reads.
     """
 
     def __init__(

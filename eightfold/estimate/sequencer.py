@@ -27,10 +27,7 @@ class Unit(Protocol):
 class Queue:
     """eightfold.hw.control.command_queue: words wait, become commands, and start when they may.
 
-    Parameters
-    ----------
-    start
-        Returns when command ``index`` may start that is complete in a cycle.
+    ``start`` returns when command ``index`` may start that is complete in a cycle.
     """
 
     def __init__(
@@ -86,12 +83,8 @@ class Queue:
 class Sequencer:
     """eightfold.hw.control.sequencer: fetches the stream, and orders the engines by tokens.
 
-    Attributes
-    ----------
-    begun, done
-        When each command with an engine had its tokens, and when it was complete, by its index.
-    end
-        When the last command came.
+    ``begun`` and ``done``: when each command with an engine had its tokens, and when it was
+    complete, by its index; ``end``: when the last command came.
     """
 
     def __init__(self, clock: Clock, config: AcceleratorConfig, issued: Sequence[Issued]) -> None:

@@ -89,12 +89,8 @@ class Command:
     def packed(self, values: Mapping[str, int]) -> int:
         """Return the command as one number; fields not given are 0.
 
-        Raises
-        ------
-        FieldError
-            If a value does not fit its field; the message names command and field.
-        ValueError
-            If a field is unknown.
+        Raises FieldError if a value does not fit its field, which the message names, and its
+        command; ValueError if a field is unknown.
         """
         try:
             return pack_scalars(self._scalars, {"opcode": self.opcode.value, **values})
@@ -107,10 +103,7 @@ class Command:
         return np.frombuffer(content, dtype="<u4")
 
 
-BEGIN = Command(
-    Begin,
-    "First command: what the stream was compiled for.",
-)
+BEGIN = Command(Begin, "First command: what the stream was compiled for.")
 END = Command(End, "Last command: wait until all engines are idle and all writes are answered.")
 WEIGHTS = Command(
     Weights,

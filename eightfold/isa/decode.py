@@ -78,13 +78,10 @@ class CommandError(Exception):
 def decode(words: NDArray[np.uint32]) -> Iterator[Decoded]:
     """Yield the commands up to END.
 
-    Raises
-    ------
-    CommandError
-        VERSION, if the first one is not BEGIN, or has a set bit that no field uses.
-        ILLEGAL_COMMAND, at a second BEGIN, an unknown opcode, a wrong index, such a bit in another
-        command, a token of an engine that does not exist or of a command that takes none, words
-        that end before the command does, or words behind END, which the hardware ignores.
+    Raises CommandError: VERSION, if the first one is not BEGIN, or has a set bit that no field
+    uses; ILLEGAL_COMMAND, at a second BEGIN, an unknown opcode, a wrong index, such a bit in
+    another command, a token of an engine that does not exist or of a command that takes none, words
+    that end before the command does, or words behind END, which the hardware ignores.
     """
     stream = np.asarray(words, dtype="<u4", order="C").tobytes()
     place, number = 0, 0
@@ -114,11 +111,8 @@ def decode(words: NDArray[np.uint32]) -> Iterator[Decoded]:
 def read_stream(config: AcceleratorConfig, words: NDArray[np.uint32]) -> list[Decoded]:
     """Return the commands of a stream that was compiled for ``config``.
 
-    Raises
-    ------
-    CommandError
-        VERSION, if BEGIN is of another version or configuration; ILLEGAL_COMMAND, of a command that
-        needs what ``config`` leaves out; from `decode`.
+    Raises CommandError as `decode`, and VERSION, if BEGIN is of another version or configuration;
+    ILLEGAL_COMMAND, of a command that needs what ``config`` leaves out.
     """
     commands = decode(words)
     begin = next(commands)

@@ -196,14 +196,8 @@ def _register_rows() -> Iterator[tuple[str, ...]]:
     for register in isa.REGISTERS:
         if register.name in counters:
             continue
-        yield (
-            f"0x{register.offset:02X}",
-            register.name,
-            register.access.value,
-            "",
-            "",
-            (register.text),
-        )
+        offset, access = f"0x{register.offset:02X}", register.access.value
+        yield offset, register.name, access, "", "", register.text
         for place in places(register.layout, register.fields):
             yield "", "", "", _bits(place.offset, place.width), f"`{place.name}`", place.text
 

@@ -76,20 +76,10 @@ def listing(words: NDArray[np.uint32]) -> Iterator[str]:
     """Yield a line per command: number, name, tokens, fields.
 
     A line leaves out what has no meaning (the step of a loop that runs once, the second operand
-    of a unary operator) or its usual value: 0, and 1 iteration.
-
-    Parameters
-    ----------
-    words
-        A stream, from BEGIN to END.
-
-    Raises
-    ------
-    CommandError
-        From `eightfold.isa.decode.decode`, if the words are no stream.
+    of a unary operator) or its usual value: 0, and 1 iteration. Raises CommandError, from
+    `eightfold.isa.decode.decode`, if the words are no stream.
     """
-    for command in decode(words):
-        yield line(command)
+    yield from map(line, decode(words))
 
 
 def line(command: Decoded) -> str:

@@ -52,6 +52,26 @@ CONFIGURATION_1 = (
     Entry("tables", unsigned(8), "tables of the vector engine"),
 )
 
+CONTROL = (
+    Entry("start", unsigned(1), "doorbell: run the commands; ignored while busy or after an error"),
+    Entry(
+        "soft_reset",
+        unsigned(1),
+        "end what runs, finish what is open on the bus, clear status and error",
+    ),
+)
+STATUS = (
+    Entry("busy", unsigned(1), "commands run, or a soft reset is not finished"),
+    Entry("done", unsigned(1), "END was reached; cleared by the doorbell"),
+    Entry("error", unsigned(1), "an error stopped the accelerator"),
+    Entry("interrupt", unsigned(1), "the interrupt is pending"),
+)
+ERROR = (
+    Entry("code", ErrorCode, "what it was"),
+    Entry("engine", unsigned(8), "value of Engine; 255 sequencer; 254 weights; 253 parameters"),
+    Entry("index", unsigned(16), "number of the command, modulo 2^16"),
+)
+
 COUNTERS: tuple[tuple[str, str], ...] = (
     ("CYCLES", "cycles from doorbell to done"),
     ("MOVER_BUSY", "cycles in which the mover had a command that has its tokens"),
@@ -103,49 +123,9 @@ REGISTERS: tuple[Register, ...] = (
     Register("VERSION", 0x04, Access.READ_ONLY, "version of the instruction set"),
     Register("CONFIGURATION_0", 0x08, Access.READ_ONLY, "sizes", CONFIGURATION_0),
     Register("CONFIGURATION_1", 0x0C, Access.READ_ONLY, "sizes of memories", CONFIGURATION_1),
-    Register(
-        "CONTROL",
-        0x10,
-        Access.WRITE_ONE,
-        "doorbell and reset",
-        (
-            Entry(
-                "start",
-                unsigned(1),
-                "doorbell: run the commands; ignored while busy or after an error",
-            ),
-            Entry(
-                "soft_reset",
-                unsigned(1),
-                "end what runs, finish what is open on the bus, clear status and error",
-            ),
-        ),
-    ),
-    Register(
-        "STATUS",
-        0x14,
-        Access.READ_ONLY,
-        "state",
-        (
-            Entry("busy", unsigned(1), "commands run, or a soft reset is not finished"),
-            Entry("done", unsigned(1), "END was reached; cleared by the doorbell"),
-            Entry("error", unsigned(1), "an error stopped the accelerator"),
-            Entry("interrupt", unsigned(1), "the interrupt is pending"),
-        ),
-    ),
-    Register(
-        "ERROR",
-        0x18,
-        Access.READ_ONLY,
-        "the first error, until a soft reset",
-        (
-            Entry("code", ErrorCode, "what it was"),
-            Entry(
-                "engine", unsigned(8), "value of Engine; 255 sequencer; 254 weights; 253 parameters"
-            ),
-            Entry("index", unsigned(16), "number of the command, modulo 2^16"),
-        ),
-    ),
+    Register("CONTROL", 0x10, Access.WRITE_ONE, "doorbell and reset", CONTROL),
+    Register("STATUS", 0x14, Access.READ_ONLY, "state", STATUS),
+    Register("ERROR", 0x18, Access.READ_ONLY, "the first error, until a soft reset", ERROR),
     Register("INTERRUPT_ENABLE", 0x1C, Access.READ_WRITE, "bit 0: interrupt on done or error"),
     Register("INTERRUPT_CLEAR", 0x20, Access.WRITE_ONE, "bit 0: clear the pending interrupt"),
     Register("COMMAND_ADDRESS", 0x24, Access.READ_WRITE, "of the stream, port-aligned"),

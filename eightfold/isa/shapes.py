@@ -84,10 +84,7 @@ def width_of(shape: FieldShape) -> int:
 def number(shape: FieldShape) -> Shape:
     """Return the shape of a field that is one number, which may be one of an enumeration.
 
-    Raises
-    ------
-    TypeError
-        If it is an array or a layout.
+    Raises TypeError if it is an array or a layout.
     """
     if isinstance(shape, Shape):
         return shape
@@ -168,20 +165,10 @@ class FieldError(ValueError):
 def pack(layout: Layout, fields: Mapping[str, ArrayLike]) -> list[int]:
     """Return the words that hold ``fields``, one per row.
 
-    Parameters
-    ----------
-    layout
-        Of scalar fields, nested layouts and arrays of int8.
-    fields
-        One entry per leaf, nested names joined by a dot (``"requantize.bias"``): integers of shape
-        () or (n,); for an array of int8, shape (n, length).
-
-    Raises
-    ------
-    FieldError
-        If a value does not fit its field.
-    ValueError
-        If a field is missing, unknown or has a wrong shape.
+    ``layout``: of scalar fields, nested layouts and arrays of int8. ``fields``: one entry per leaf,
+    nested names joined by a dot (``"requantize.bias"``): integers of shape () or (n,); for an array
+    of int8, shape (n, length). Raises FieldError if a value does not fit its field, ValueError if a
+    field is missing, unknown or has a wrong shape.
     """
     parts = dict(leaves(layout))
     if set(parts) != set(fields):
@@ -218,12 +205,7 @@ def scalars(layout: Layout) -> dict[str, Scalar]:
 def pack_scalars(places: Mapping[str, Scalar], values: Mapping[str, int]) -> int:
     """Return the word that holds ``values``; what is not given is 0. Much faster than `pack`.
 
-    Raises
-    ------
-    FieldError
-        If a value does not fit its field.
-    ValueError
-        If a field is unknown.
+    Raises FieldError if a value does not fit its field, ValueError if a field is unknown.
     """
     if unknown := values.keys() - places.keys():
         raise ValueError(f"fields differ from the layout's: {sorted(unknown)}")

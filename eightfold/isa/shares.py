@@ -25,15 +25,9 @@ def shares(
     time, what is between two successive commands that are done belongs to the operator of the later
     one.
 
-    Parameters
-    ----------
-    operators
-        The stream's, in order, those without commands too.
-    done
-        Indices of commands of engines in the order in which they were done, and what all counters
-        were then, shape (n,), never decreasing.
-    total
-        What all counters were at the end.
+    ``operators``: the stream's, in order, those without commands too. ``done``: indices of commands
+    of engines in the order in which they were done, and what all counters were then, shape (n,),
+    never decreasing; ``total``: what they were at the end.
     """
     units = _units(issued, operators)
     unit_of = {operator: number for number, unit in enumerate(units) for operator in unit}
@@ -91,13 +85,10 @@ class Work:
 def work(issued: Sequence[Issued], spans: Iterable[tuple[int, int, int]]) -> dict[int, Work]:
     """Return the work for each operator that has commands of engines.
 
-    Parameters
-    ----------
-    spans
-        Index, begin and end of each command of an engine, in cycles. An engine's commands do not
-        overlap: one begins where the one before has ended, at the earliest. The matrix engine
-        issues vectors while results of the command before are on their way, which is not seen in
-        them: it takes the cycles of its vectors at least.
+    ``spans``: index, begin and end of each command of an engine, in cycles. An engine's commands do
+    not overlap: one begins where the one before has ended, at the earliest. The matrix engine
+    issues vectors while results of the command before are on their way, which is not seen in them:
+    it takes the cycles of its vectors at least.
     """
     during: dict[int, list[tuple[int, int]]] = {}
     matrix: dict[int, int] = {}

@@ -19,12 +19,7 @@ _HEADER = re.compile(r"\A(?://.*\n)+\n")
 def header(unit: str, config: AcceleratorConfig, prefix: str, config_name: str | None) -> str:
     """Return the comment at the head of a unit's Verilog, the same for the same arguments.
 
-    Parameters
-    ----------
-    unit, config, prefix
-        As `eightfold.rtl.verilog.unit_verilog` takes them.
-    config_name
-        How ``--config`` names a configuration that is no preset: its file.
+    They are those of `eightfold.rtl.verilog.unit_verilog`.
     """
     named = next((name for name in PRESETS if PRESETS[name] == config), config_name or "FILE.toml")
     command = f"eightfold verilog --config {named} --unit {unit}"

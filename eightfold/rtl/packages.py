@@ -40,18 +40,9 @@ def fusesoc_core(
     A target per configuration, and ``default``: the file ``accelerator-<config>.v``, and for
     Verilator the waivers beside it. ``lint-<config>`` runs Verilator's lint over it,
     ``sim-<config>`` a network on it in Verilator under the driver in C, and fails unless all
-    outputs are golden's; ``vivado-<config>`` synthesizes it out of context.
-
-    Parameters
-    ----------
-    configs
-        The configurations, each named as its files are.
-    default
-        The one of them that the target ``default`` takes.
-    prefix
-        What the modules' names begin with.
-    check
-        The files of each configuration's simulation, relative to the core's folder.
+    outputs are golden's; ``vivado-<config>`` synthesizes it out of context. ``configs`` are named
+    as their files are, ``prefix`` is what the modules' names begin with, and ``check`` has the
+    files of each configuration's simulation, relative to the core's folder.
     """
     lines = [
         "CAPI=2:",

@@ -26,11 +26,7 @@ def with_interfaces(text: str, top: str) -> str:
 
     AXI4 and AXI4-Lite, the clock with its buses, the reset that is active high, and the interrupt;
     in a block design they are then connected as a whole. Other tools pass over the attributes.
-
-    Parameters
-    ----------
-    text, top
-        A unit as `eightfold.rtl.verilog.unit_verilog` writes it, and its top module.
+    ``text`` is a unit as `eightfold.rtl.verilog.unit_verilog` writes it.
     """
     start = text.index(f"module {top} (")
     end = text.index(");", start)

@@ -28,10 +28,8 @@ FEATURES = {
 class AcceleratorConfig:
     """Sizes of one accelerator.
 
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message names the field, its range and the value.
+    Raises InputError if a value is out of range; the message names the field, its range and the
+    value.
     """
 
     lanes: int = 16
@@ -177,10 +175,7 @@ class AcceleratorConfig:
     def load(cls, source: "str | Path | AcceleratorConfig") -> "AcceleratorConfig":
         """Return a preset by its name, or the configuration in a ``.toml`` file.
 
-        Raises
-        ------
-        InputError
-            If there is no such preset or file, or the file is not valid.
+        Raises InputError if there is no such preset or file, or the file is not valid.
         """
         if isinstance(source, AcceleratorConfig):
             return source
@@ -208,25 +203,15 @@ def _check_power(name: str, value: object, low: int, high: int) -> None:
         raise InputError(f"{name} must be a power of two in {low}..{high}, not {value}")
 
 
+_NANO = AcceleratorConfig(
+    lanes=4, width=4, port=4, scratchpad=1 << 15, weight_buffer=1024, vector_lanes=2
+)
+
 PRESETS: dict[str, AcceleratorConfig] = {
-    "pico": AcceleratorConfig(
-        lanes=4,
-        width=4,
-        port=4,
-        scratchpad=1 << 15,
-        weight_buffer=1024,
-        vector_lanes=1,
-        parameter_banks=4,
-        requantizers=1,
-        gather=False,
-        rows=False,
-        counters=False,
-        watchdog=False,
-        wide_strides=False,
+    "pico": _NANO.replace(
+        vector_lanes=1, parameter_banks=4, requantizers=1, **dict.fromkeys(FEATURES, False)
     ),
-    "nano": AcceleratorConfig(
-        lanes=4, width=4, port=4, scratchpad=1 << 15, weight_buffer=1024, vector_lanes=2
-    ),
+    "nano": _NANO,
     "small": AcceleratorConfig(
         lanes=8,
         width=8,

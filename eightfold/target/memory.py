@@ -31,12 +31,8 @@ class MemoryTiming:
       rows.
 
     Its n beats then take n * port / bytes_per_cycle cycles, and as much more as whole units of
-    ``burst`` bytes, which is the least that the memory transfers, have beyond them.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range.
+    ``burst`` bytes, which is the least that the memory transfers, have beyond them. Raises
+    InputError if a value is out of range.
     """
 
     latency: int = 20
@@ -87,11 +83,7 @@ class MemoryTiming:
         """Return a profile by its name, or of fields: ``latency=40,shared=1,bytes_per_cycle=2``.
 
         A profile's name may stand in front of fields that differ from it: ``ddr3-16,latency=60``.
-
-        Raises
-        ------
-        InputError
-            If there is no such profile or field, or a value is out of range.
+        Raises InputError if there is no such profile or field, or a value is out of range.
         """
         if isinstance(text, MemoryTiming):
             return cls(**asdict(text))
@@ -237,18 +229,8 @@ class Transfer(NamedTuple):
 class DataBus:
     """The bus of reads, of writes, or of both in turn, as sim/verilog/axi_memory.v has it.
 
-    Parameters
-    ----------
-    memory
-        What it belongs to.
-    port
-        Bytes of a beat.
-
-    Attributes
-    ----------
-    taken
-        `SIXTEENTHS` of a cycle in which it had bursts, or got ready for them: turned, opened a row,
-        or was refreshed in front of one.
+    ``port``: bytes of a beat. ``taken``: `SIXTEENTHS` of a cycle in which it had bursts, or got
+    ready for them: turned, opened a row, or was refreshed in front of one.
     """
 
     def __init__(self, memory: MemoryTiming, port: int) -> None:
