@@ -220,10 +220,7 @@ def one_pair(multiplier: Any, shift: Any) -> dict[str, int]:
 
 
 def double_precision(
-    real_multipliers: np.ndarray,
-    zero_point: int,
-    bounds: tuple[int, int],
-    reach: np.ndarray,
+    real_multipliers: np.ndarray, zero_point: int, bounds: tuple[int, int], reach: np.ndarray
 ) -> tuple[Parameters, int]:
     """Return single-rounding parameters equal to ``clamp(wrap32(round(acc * real)) + zero_point)``.
 

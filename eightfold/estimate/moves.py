@@ -133,11 +133,7 @@ class Mover:
     that."""
 
     def __init__(
-        self,
-        clock: Clock,
-        config: AcceleratorConfig,
-        memory: Memory,
-        finish: Callable[[int], None],
+        self, clock: Clock, config: AcceleratorConfig, memory: Memory, finish: Callable[[int], None]
     ) -> None:
         self.clock, self.config, self.memory, self.finish = clock, config, memory, finish
         self._move: Move | None = None

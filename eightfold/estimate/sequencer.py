@@ -31,11 +31,7 @@ class Queue:
     """
 
     def __init__(
-        self,
-        clock: Clock,
-        capacity: int,
-        unit: Unit,
-        start: Callable[[int, int], Process[int]],
+        self, clock: Clock, capacity: int, unit: Unit, start: Callable[[int, int], Process[int]]
     ) -> None:
         self.capacity, self._unit, self._start = capacity, unit, start
         self._accepted: deque[tuple[int, Issued, int]] = deque()

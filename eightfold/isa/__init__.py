@@ -71,10 +71,7 @@ from eightfold.isa.registers import (
     lacking,
     used_bits,
 )
-from eightfold.isa.shapes import (
-    Entry,
-    aligned_layout,
-)
+from eightfold.isa.shapes import Entry, aligned_layout
 
 __all__ = [
     "ADDRESS_BITS",

@@ -31,11 +31,7 @@ class Interval:
 
     @classmethod
     def of_runs(
-        cls,
-        start: int,
-        run: int,
-        loops: Iterable[tuple[int, int]],
-        space: Space = Space.SCRATCHPAD,
+        cls, start: int, run: int, loops: Iterable[tuple[int, int]], space: Space = Space.SCRATCHPAD
     ) -> "Interval":
         """Return the bytes from the first to the last of runs in loops of (count, step)."""
         reach = [(count - 1) * step for count, step in loops]

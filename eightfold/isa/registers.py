@@ -168,10 +168,7 @@ def configuration_words(config: AcceleratorConfig) -> tuple[int, int]:
     )
 
 
-FIELDS = {
-    Opcode.GATHER: ("gather", ()),
-    Opcode.VECTOR: ("rows", ("row", "relative", "resume")),
-}
+FIELDS = {Opcode.GATHER: ("gather", ()), Opcode.VECTOR: ("rows", ("row", "relative", "resume"))}
 """Commands that a feature is needed for: which, and the fields that are 0 without it; no fields:
 there is no such command then."""
 

@@ -147,11 +147,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def unit_verilog(
-    unit: str,
-    config: AcceleratorConfig,
-    *,
-    prefix: str = PREFIX,
-    config_name: str | None = None,
+    unit: str, config: AcceleratorConfig, *, prefix: str = PREFIX, config_name: str | None = None
 ) -> str:
     """Return the Verilog of one unit, with ``<prefix>_<unit>`` as its top module.
 

@@ -48,10 +48,7 @@ class Decision:
 
 
 def chosen(
-    cascade: Cascade,
-    outside: frozenset[int],
-    cycles: Mapping[int, int],
-    alone: Mapping[int, int],
+    cascade: Cascade, outside: frozenset[int], cycles: Mapping[int, int], alone: Mapping[int, int]
 ) -> Chosen:
     """Return what is said of a cascade.
 

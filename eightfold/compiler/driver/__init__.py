@@ -24,10 +24,7 @@ def driver_files(conversions: str) -> dict[str, Content]:
     head += "#include <stddef.h>\n#include <stdint.h>\n\n"
     end = "\n#endif /* EIGHTFOLD_CONVERT_H */\n"
     files: dict[str, Content] = {name: (FOLDER / name).read_text("utf-8") for name in SOURCES}
-    return files | {
-        "eightfold_isa.h": c_header(),
-        "eightfold_convert.h": head + conversions + end,
-    }
+    return files | {"eightfold_isa.h": c_header(), "eightfold_convert.h": head + conversions + end}
 
 
 def c_arrays(

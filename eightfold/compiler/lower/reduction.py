@@ -144,11 +144,7 @@ def _reduced(
         count = prod(source.shape[axis] for axis in axes)
         groups = (Group(order.size // count, False), Group(count, True))
     reduction = Reduction(
-        source=index,
-        target=call.output.index,
-        groups=groups,
-        reduce=reduce,
-        requantize=requantize,
+        source=index, target=call.output.index, groups=groups, reduce=reduce, requantize=requantize
     )
     return (*first, reduction)
 

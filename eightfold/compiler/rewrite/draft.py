@@ -178,7 +178,5 @@ def sliced(quantization: Quantization | None, axis: int, kept: np.ndarray) -> Qu
     if quantization is None or len(quantization.scale) == 1 or quantization.axis != axis:
         return quantization
     return replace(
-        quantization,
-        scale=quantization.scale[kept],
-        zero_point=quantization.zero_point[kept],
+        quantization, scale=quantization.scale[kept], zero_point=quantization.zero_point[kept]
     )

@@ -92,10 +92,7 @@ def _merge_renaming(draft: Draft, operator: Operator) -> None:
     shape = node.output.shape
     sizes = draft.constant(None, np.array(shape, np.int32).reshape(-1))
     merged = replace(
-        operator,
-        name="RESHAPE",
-        inputs=(first.inputs[0], sizes),
-        options={"new_shape": shape},
+        operator, name="RESHAPE", inputs=(first.inputs[0], sizes), options={"new_shape": shape}
     )
     _merged(draft, first, operator, merged)
 

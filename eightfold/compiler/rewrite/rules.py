@@ -112,11 +112,7 @@ def _kind(tensor: Tensor) -> tuple[Hashable, ...]:
     quantization = tensor.quantization
     codes = None
     if quantization is not None:
-        codes = (
-            quantization.scale.tobytes(),
-            quantization.zero_point.tobytes(),
-            quantization.axis,
-        )
+        codes = (quantization.scale.tobytes(), quantization.zero_point.tobytes(), quantization.axis)
     return (tensor.shape, tensor.dtype.str, codes)
 
 

@@ -121,12 +121,7 @@ class Scan:
 
 @lru_cache(maxsize=4096)  # networks repeat their layers, and the search for cascades their strips
 def choose_scan(
-    config: AcceleratorConfig,
-    y: Axis,
-    x: Axis,
-    pixels: int,
-    outputs: Outputs,
-    sums: int,
+    config: AcceleratorConfig, y: Axis, x: Axis, pixels: int, outputs: Outputs, sums: int
 ) -> Scan | None:
     """Return the scan with the fewest vectors; None if all need more than ``sums`` partial sums.
 

@@ -306,10 +306,7 @@ def _check_int8(name: str, weights: NDArray[np.int8]) -> None:
 
 
 def _parameters(
-    steps: StepList,
-    fields: Mapping[str, Any],
-    weights: NDArray[np.int8],
-    bias: ArrayLike | None,
+    steps: StepList, fields: Mapping[str, Any], weights: NDArray[np.int8], bias: ArrayLike | None
 ) -> dict[str, NDArray[np.int64]]:
     """Return the requantization of each output channel.
 
