@@ -81,7 +81,7 @@ def _parts(config: AcceleratorConfig, issued: Sequence[Issued]) -> list[Part]:
     parts: list[Part] = []
     constants: list[Issued] = []
     for command in issued:
-        if isinstance(command.instruction, (Weights, Parameters)):
+        if _constant(command):
             constants.append(command)
             continue
         if not _takes(config, command, constants):
@@ -138,7 +138,7 @@ def _constant(command: Issued) -> bool:
 
 
 def _matrix(part: Part) -> bool:
-    return bool(part) and isinstance(part[-1].instruction, Matrix)
+    return isinstance(part[-1].instruction, Matrix)
 
 
 def _longer_last(config: AcceleratorConfig, parts: list[Part], number: int) -> int:
@@ -152,9 +152,8 @@ def _longer_last(config: AcceleratorConfig, parts: list[Part], number: int) -> i
     last = places[-1]
     if len(places) == 2 and last == places[0] + 1:
         pair = parts[places[0] : last + 1]
-        if not conflict(pair[0][-1], pair[1][-1]) and _cycles(config, pair[0]) > _cycles(
-            config, pair[1]
-        ):
+        longer, other = (_cycles(config, part) for part in pair)
+        if not conflict(pair[0][-1], pair[1][-1]) and longer > other:
             parts[places[0] : last + 1] = reversed(pair)
     return last
 

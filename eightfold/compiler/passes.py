@@ -95,13 +95,31 @@ def compile_network(
             lowered[operator.index] = lower(known, operator, config, reference)
         except CompileError as error:
             reasons[operator.index] = str(error)
+
+    def segment(operators: tuple[Operator, ...], on_accelerator: bool) -> Segment:
+        if not on_accelerator:
+            return Segment(operators=operators, compiled=None)
+        wanted = {tensor for operator in operators for tensor in operator.outputs}
+        if not keep:
+            here = {operator.index for operator in operators}
+            others = (op for op in graph.operators if op.index not in here)
+            wanted &= {t for operator in others for t in operator.inputs} | set(graph.results)
+        compiled = compile_operators(graph, operators, lowered, config, wanted, cascades, memory)
+        if (size := max(compiled.arena, len(compiled.model))) > 1 << config.memory_bits:
+            raise InputError(
+                f"the network needs a region of {size:,} bytes, and the configuration reaches "
+                f"{1 << config.memory_bits:,} of one: leave wide_strides in"
+            )
+        return Segment(operators=operators, compiled=compiled)
+
     while True:
         require_supported(graph, [op for op in graph.operators if op.index in host | reasons])
         if reasons and not fallback:
             raise InputError(_unsupported(graph, reasons))
         try:
             segments = tuple(
-                _segments(graph, lowered, config, set(reasons), set(host), keep, cascades, memory)
+                segment(operators, on_accelerator)
+                for operators, on_accelerator in _runs(graph, set(reasons), set(host))
             )
         except OperatorError as error:
             reasons[error.operator] = str(error)
@@ -115,17 +133,10 @@ def _unsupported(graph: Graph, reasons: dict[int, str]) -> str:
     return f"the accelerator cannot compute {count}; use --fallback golden: {listed}"
 
 
-def _segments(
-    graph: Graph,
-    lowered: dict[int, Lowered],
-    config: AcceleratorConfig,
-    golden: set[int],
-    host: set[int],
-    keep: bool,
-    cascades: Strategy | None,
-    memory: MemoryTiming,
-) -> Iterator[Segment]:
-    """Yield runs of operators that the accelerator, golden, or at the edges the host computes.
+def _runs(
+    graph: Graph, golden: set[int], host: set[int]
+) -> Iterator[tuple[tuple[Operator, ...], bool]]:
+    """Yield runs of operators, and whether the accelerator computes them, not golden or the host.
 
     The host's come first and last, wherever the file has them, so that they part no stream.
     """
@@ -137,22 +148,7 @@ def _segments(
 
     ordered = sorted(graph.operators, key=lambda operator: runner(operator)[1])
     for (in_numpy, _), run in groupby(ordered, runner):
-        operators = tuple(run)
-        if in_numpy:
-            yield Segment(operators=operators, compiled=None)
-            continue
-        wanted = {tensor for operator in operators for tensor in operator.outputs}
-        if not keep:
-            here = {operator.index for operator in operators}
-            others = (op for op in graph.operators if op.index not in here)
-            wanted &= {t for operator in others for t in operator.inputs} | set(graph.results)
-        compiled = compile_operators(graph, operators, lowered, config, wanted, cascades, memory)
-        if (size := max(compiled.arena, len(compiled.model))) > 1 << config.memory_bits:
-            raise InputError(
-                f"the network needs a region of {size:,} bytes, and the configuration reaches "
-                f"{1 << config.memory_bits:,} of one: leave wide_strides in"
-            )
-        yield Segment(operators=operators, compiled=compiled)
+        yield tuple(run), not in_numpy
 
 
 @dataclass(frozen=True)

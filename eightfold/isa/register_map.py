@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from importlib.metadata import version
-from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from eightfold import isa
@@ -19,19 +18,13 @@ CONSTANTS = {"ID": isa.IDENTIFICATION, "VERSION": isa.VERSION}
 """What registers read that are the same in every configuration."""
 
 
-class Rights(NamedTuple):
-    """What each language calls an access; ``WRITE_ONE`` bits read as 0, so nothing is read."""
-
-    svd: str
-    software: str
-    hardware: str
-
-
 RIGHTS = {
-    Access.READ_ONLY: Rights("read-only", "r", "w"),
-    Access.READ_WRITE: Rights("read-write", "rw", "r"),
-    Access.WRITE_ONE: Rights("write-only", "w", "r"),
+    Access.READ_ONLY: ("read-only", "r", "w"),
+    Access.READ_WRITE: ("read-write", "rw", "r"),
+    Access.WRITE_ONE: ("write-only", "w", "r"),
 }
+"""What SVD, and SystemRDL of software and hardware, call an access; ``WRITE_ONE`` bits read as 0,
+so nothing is read."""
 
 
 def _fields(register: Register) -> tuple[Place, ...]:
@@ -81,7 +74,7 @@ def _svd_register(register: Register) -> Iterator[str]:
     yield f"<register><name>{register.name}</name>"
     yield f"  <description>{escape(register.text)}</description>"
     yield f"  <addressOffset>{register.offset:#04x}</addressOffset><size>32</size>"
-    yield f"  <access>{RIGHTS[register.access].svd}</access>"
+    yield f"  <access>{RIGHTS[register.access][0]}</access>"
     if reset is not None:
         yield f"  <resetValue>{reset:#x}</resetValue>"
     yield "  <fields>"
@@ -117,11 +110,11 @@ def systemrdl() -> str:
 
 
 def _rdl_register(register: Register) -> Iterator[str]:
-    rights = RIGHTS[register.access]
+    _, software, hardware = RIGHTS[register.access]
     reset = _reset(register)
     yield "  reg {"
     yield f'    desc = "{register.text}";'
-    yield f"    default sw = {rights.software}; default hw = {rights.hardware};"
+    yield f"    default sw = {software}; default hw = {hardware};"
     for place in _fields(register):
         properties = f'desc = "{place.text}";'
         if _values(place):

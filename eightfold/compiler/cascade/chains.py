@@ -45,44 +45,42 @@ class Chains:
 
     def is_feasible(self, steps: range) -> bool:
         """Return whether consecutive steps can be one cascade."""
-        parts = self._parts(steps)
-        return parts is not None and Chain(parts, frozenset(), frozenset(), {}).is_feasible
+        parts = self.parts[steps.start : steps.stop]
+        return None not in parts and Chain(self._parts(steps)).is_feasible
 
-    def _parts(self, steps: range) -> tuple[RowWise, ...] | None:
-        parts = [part for part in self.parts[steps.start : steps.stop] if part is not None]
-        return tuple(parts) if len(parts) == len(steps) else None
+    def _parts(self, steps: range) -> tuple[RowWise, ...]:
+        """Return how steps work by rows, all of which do."""
+        return tuple(part for part in self.parts[steps.start : steps.stop] if part is not None)
 
     def results(self, steps: range) -> frozenset[int]:
         """Return what steps compute that is needed later."""
-        produced = [part.target for part in self._parts(steps) or ()]
+        produced = [part.target for part in self._parts(steps)]
         later = {p for p in produced if self._last.get(p, -1) >= steps.stop or p in self.kept}
         return frozenset(later | {produced[-1]})
 
     def produced(self, steps: range) -> frozenset[int]:
         """Return what steps compute."""
-        return frozenset(part.target for part in self._parts(steps) or ())
+        return frozenset(part.target for part in self._parts(steps))
 
     def chain(self, steps: range, outside: frozenset[int]) -> Chain:
         """Return consecutive sound steps as a chain."""
         parts = self._parts(steps)
-        assert parts is not None
-        chain = Chain(parts, self.results(steps), frozenset(), self.sizes(parts))
-        read = {tensor for part in parts for tensor in part.whole}
-        return replace(chain, outside=outside & (set(chain.images) | read))
+        sizes = self._sizes(parts)
+        chain = Chain(parts, self.results(steps), frozenset(), sizes)
+        return replace(chain, outside=outside & {*chain.images, *sizes})
 
     def cascade(self, steps: range, choice: Choice) -> Cascade:
         """Return consecutive sound steps as one."""
         parts = self._parts(steps)
-        assert parts is not None
         return Cascade(
             target=parts[-1].target,
             parts=parts,
             owners=tuple(self.program.owners[steps.start : steps.stop]),
             results=self.results(steps),
-            sizes=self.sizes(parts),
+            sizes=self._sizes(parts),
             choice=choice,
         )
 
-    def sizes(self, parts: Sequence[RowWise]) -> dict[int, int]:
+    def _sizes(self, parts: Sequence[RowWise]) -> dict[int, int]:
         """Return the bytes of operands that every row needs whole."""
         return {tensor: self.program.size(tensor) for part in parts for tensor in part.whole}

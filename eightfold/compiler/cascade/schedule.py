@@ -9,7 +9,7 @@ halo is moved to its begin.
 
 from collections.abc import Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -33,9 +33,9 @@ class Chain:
     """
 
     steps: tuple[RowWise, ...]
-    results: frozenset[int]
-    outside: frozenset[int]
-    sizes: Mapping[int, int]
+    results: frozenset[int] = frozenset()
+    outside: frozenset[int] = frozenset()
+    sizes: Mapping[int, int] = field(default_factory=dict)
 
     @cached_property
     def images(self) -> dict[int, Image]:
@@ -396,10 +396,7 @@ class Schedule:
         """Offsets of the buffers in the room, by tensor, and the bytes of the room."""
         chain = self.chain
         end = len(chain.steps) + 1
-        tensors, blocks = [], []
-        for tensor in chain.constants:
-            tensors.append(tensor)
-            blocks.append(Block(chain.sizes[tensor], 0, end))
+        blocks = {tensor: Block(chain.sizes[tensor], 0, end) for tensor in chain.constants}
         for tensor in chain.buffered:
             track = self.tracks[tensor]
             size = chain.images[tensor].size
@@ -409,13 +406,10 @@ class Schedule:
                 last = end
             if track.halo or self.lag(tensor):
                 first, last = 0, end
-            tensors.append(tensor)
-            blocks.append(Block(track.capacity * size, first, last))
-        offsets = allocate(blocks, None)
-        found = {
-            p: offset for p, offset in zip(tensors, offsets, strict=True) if offset is not None
-        }
-        stops = (found[p] + aligned(b.size) for p, b in zip(tensors, blocks, strict=True))
+            blocks[tensor] = Block(track.capacity * size, first, last)
+        offsets = zip(blocks, allocate(list(blocks.values()), None), strict=True)
+        found = {tensor: offset for tensor, offset in offsets if offset is not None}
+        stops = (found[tensor] + aligned(block.size) for tensor, block in blocks.items())
         return found, max(stops, default=0)
 
 
