@@ -196,23 +196,18 @@ def markdown_table(results: Iterable[SynthesisResult]) -> str:
         "|---|---|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows:
-        config = f"{row.config_name} ({row.config.lanes}x{row.config.width}, "
+        config = row.config
         device = row.device if row.speed is None else f"{row.device}, speed {row.speed}"
         blocks = "" if row.blocks is None else f", blocks of {row.blocks}"
         routing = [timing.seconds for timing in row.timing.values()]
         columns = [
             row.unit,
-            f"{config}{row.config.multiplier})",
+            f"{row.config_name} ({config.lanes}x{config.width}, {config.multiplier})",
             device,
-            f"{row.area.lut4_equivalents}",
-            f"{row.area.ffs}",
-            f"{row.area.dsps}",
-            f"{row.area.rams}",
+            *map(str, (row.area.lut4_equivalents, row.area.ffs, row.area.dsps, row.area.rams)),
             f"{row.worst_mhz:.0f} / {row.median_mhz:.0f}" if routing else "not routed",
             f"{len(routing)}{blocks}" if routing else "",
-            f"{row.seconds:.0f} + {statistics.mean(routing):.0f}"
-            if routing
-            else f"{row.seconds:.0f}",
+            f"{row.seconds:.0f}" + (f" + {statistics.mean(routing):.0f}" if routing else ""),
         ]
         lines.append(f"| {' | '.join(columns)} |")
     tools = sorted({tool for row in rows for tool in row.tools})
