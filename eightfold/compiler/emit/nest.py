@@ -15,10 +15,14 @@ class Nest:
     starts: tuple[int, ...]
     loops: tuple[tuple[int, ...], ...]
 
+    def places(self, tensor: int) -> list[int]:
+        """Return which loops move on in a tensor, those of long steps first."""
+        steps = [loop[1 + tensor] for loop in self.loops]
+        return sorted((i for i, step in enumerate(steps) if step), key=lambda i: -steps[i])
+
     def axes(self, tensor: int) -> list[tuple[int, int]]:
-        """Return count and step of the loops that move on in a tensor, long steps first."""
-        own = ((loop[0], loop[1 + tensor]) for loop in self.loops if loop[1 + tensor])
-        return sorted(own, key=lambda axis: -axis[1])
+        """Return count and step of each of `places`."""
+        return [(self.loops[i][0], self.loops[i][1 + tensor]) for i in self.places(tensor)]
 
     def size(self, tensor: int) -> int:
         """Return the bytes that are different ones in a tensor."""

@@ -145,9 +145,7 @@ class Staging:
             place = self.result_block if tensor == tensors[-1] else self.load_block
             start, steps = place(tensor, nest.starts[number], nest.axes(number))
             starts.append(start)
-            places = [place for place, loop in enumerate(nest.loops) if loop[1 + number]]
-            places.sort(key=lambda place: -nest.loops[place][1 + number])
-            moved = dict(zip(places, steps, strict=True))
+            moved = dict(zip(nest.places(number), steps, strict=True))
             found.append([moved.get(place, 0) for place in range(len(nest.loops))])
         counts = [loop[0] for loop in nest.loops]
         return Nest(tuple(starts), tuple(zip(counts, *found, strict=True)))

@@ -69,12 +69,12 @@ def _emit(emitter: Emitter, operation: Elementwise, nest: Nest) -> None:
     if run > RUN:
         for part in parts(range(run), RUN):
             _emit(emitter, operation, nest.some(len(outer), part.start, len(part)))
-    elif len(outer) > 3 or any(loop[0] >= 1 << 16 for loop in outer):
-        half = 1 if len(outer) > 3 else loops[0][0] // 2
-        for part in parts(range(loops[0][0]), half) if half == 1 else ():
-            _emit(emitter, operation, nest.index(0, part.start))
-        for piece in nest.cut(0, half) if half > 1 else ():
-            _emit(emitter, operation, piece)
+    elif len(outer) > 3:
+        for number in range(loops[0][0]):
+            _emit(emitter, operation, nest.index(0, number))
+    elif any(loop[0] >= 1 << 16 for loop in outer):
+        for half in nest.cut(0, loops[0][0] // 2):
+            emit_elementwise(emitter, operation, half)
     else:
         repeated = [run > 1 and step == 0 for step in unit[:-1]]
         _command(emitter, operation, Nest(nest.starts, outer), run, repeated)

@@ -91,10 +91,10 @@ def _through_room(
         staging.begin(fits([size]))
         local = (Space.SCRATCHPAD, staging.take(size))
         source, target = zip(spaces, nest.starts, strict=True)
-        _, here, there = zip(*nest.loops[:-1], strict=True) if nest.loops[:-1] else ((), (), ())
-        packed = packed_steps([(count, 1) for count in counts])[:-1]
-        emitter.move(source, local, counts[-1], zip(counts, here, packed, strict=False))
-        emitter.move(local, target, counts[-1], zip(counts, packed, there, strict=False))
+        _, here, there = zip(*nest.loops, strict=True)
+        packed = packed_steps([(count, 1) for count in counts])
+        emitter.move(source, local, 1, zip(counts, here, packed, strict=True))
+        emitter.move(local, target, 1, zip(counts, packed, there, strict=True))
         return
     place = next((i for i, count in enumerate(counts[:-1]) if count > 1), None)
     last = len(counts) - 1
