@@ -70,7 +70,9 @@ def test_what_compiles_says_so_after_two_seconds(
     monkeypatch.setattr(Clock, "comes", comes)
     monkeypatch.setattr(terminal, "Timer", Clock)
     monkeypatch.setattr(
-        terminal, "Console", lambda **given: Console(**given, force_terminal=True, width=80)
+        terminal,
+        "Console",
+        lambda **given: Console(**{**given, "force_terminal": True, "width": 80}),
     )
     words = ["digits", *(("-o", str(tmp_path)) if command == "compile" else ())]
     status, out, err = call(command, *words)

@@ -41,8 +41,8 @@ class Tiny(wiring.Component):
 """
 
 TEST = """
+from amaranth.sim import Simulator
 from eightfold.hw.tiny import Tiny
-from tests.support.hardware.simulate import simulate
 
 def test_y_is_half_of_a():
     unit = Tiny()
@@ -52,7 +52,10 @@ def test_y_is_half_of_a():
         while context.get(unit.y) == 7:  # as if waiting for what does not come
             pass
         assert context.get(unit.y) == 3
-    simulate(unit, bench)
+    simulator = Simulator(unit)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
 """
 
 
