@@ -245,12 +245,13 @@ def estimate(
 ) -> None:
     """Estimate MODEL's cycles per operator without simulation."""
     from eightfold.estimate.estimate import estimate as estimated
+    from eightfold.model import named
     from eightfold.run.report.result import hardware_reports
 
     graph, prepared = _prepared(model, "estimating", config=config, memory=memory, **options)
     sizes = AcceleratorConfig.load(config)
     timing = MemoryTiming.load(memory)
-    with terminal_progress(f"estimating {model.name}", after=PROGRESS_SECONDS):
+    with named(model), terminal_progress(f"estimating {model.name}", after=PROGRESS_SECONDS):
         found = estimated(prepared.network.streams, timing)
     result = Estimated(
         model=str(model),
