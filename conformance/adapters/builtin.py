@@ -156,7 +156,7 @@ class Tosa(_Packaged):
 
 
 class OpenVINO(_Packaged):
-    """OpenVINO on the processor, as it is by default but for bfloat16.
+    """OpenVINO on the processor, as it is by default but that float32 stays float32.
 
     It reads an int8 model as float32 operators between FakeQuantizes, and then computes those that
     it can in kernels of int8. On x86 processors without VNNI these add pairs of products in int16,
@@ -171,18 +171,13 @@ class OpenVINO(_Packaged):
     def run(self, model: bytes, inputs: Inputs) -> list[np.ndarray]:
         import openvino
 
-        # What else the plugin would choose depends on the processor.
-        properties = {
-            "INFERENCE_NUM_THREADS": 1,
-            "INFERENCE_PRECISION_HINT": "f32",
-            "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
-        }
+        from eightfold.importer.openvino_ir import FLOAT32
+
+        properties = {**FLOAT32, "INFERENCE_NUM_THREADS": 1, **self.properties}
         with _beside(model):
             try:
                 self._core = self._core or openvino.Core()
-                compiled = self._core.compile_model(
-                    "model.tflite", "CPU", {**properties, **self.properties}
-                )
+                compiled = self._core.compile_model("model.tflite", "CPU", properties)
                 results = compiled([inputs[index] for index in _input_indices(model)])
             except RuntimeError as error:
                 lines = [line for line in str(error).splitlines() if line]

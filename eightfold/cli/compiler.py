@@ -135,8 +135,8 @@ def _prepared(
     max_elements: int | None,
     batch: int | None,
     keep: bool = False,
-) -> "tuple[Graph, Prepared]":
-    """Return the graph of a model, and what the compiler has made of it, by a command's options."""
+) -> "tuple[Graph, Prepared, AcceleratorConfig, MemoryTiming]":
+    """Return a model's graph, what the compiler has made of it, and what for, by options."""
     from eightfold.compiler.passes import prepare
     from eightfold.model import named
     from eightfold.operators import Limits, load_int8
@@ -145,7 +145,7 @@ def _prepared(
     sizes = AcceleratorConfig.load(config)
     timing = MemoryTiming.load(memory)
     with named(model), terminal_progress(f"{doing} {model.name}", after=PROGRESS_SECONDS):
-        return graph, prepare(
+        prepared = prepare(
             graph,
             sizes,
             reference,
@@ -155,6 +155,7 @@ def _prepared(
             no_rewrite=no_rewrite,
             cascade=not no_cascade,
         )
+    return graph, prepared, sizes, timing
 
 
 def _identifier(context: click.Context, param: click.Parameter, name: str | None) -> str | None:
@@ -195,7 +196,7 @@ def compile_command(
     from eightfold.compiler.artifacts import region_bytes, write_compiled
     from eightfold.compiler.cascade.decision import explain as explanation
 
-    graph, prepared = _prepared(model, "compiling", **options)
+    graph, prepared, _, _ = _prepared(model, "compiling", **options)
     rewritten, network = prepared.rewritten, prepared.network
     streams = network.streams
     several = len(streams) > 1
@@ -240,17 +241,13 @@ def compile_command(
 @batch_option
 @clock_option
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
-def estimate(
-    model: Path, config: str, memory: str, clock: float | None, as_json: bool, **options: Any
-) -> None:
+def estimate(model: Path, config: str, clock: float | None, as_json: bool, **options: Any) -> None:
     """Estimate MODEL's cycles per operator without simulation."""
     from eightfold.estimate.estimate import estimate as estimated
     from eightfold.model import named
     from eightfold.run.report.result import hardware_reports
 
-    graph, prepared = _prepared(model, "estimating", config=config, memory=memory, **options)
-    sizes = AcceleratorConfig.load(config)
-    timing = MemoryTiming.load(memory)
+    graph, prepared, sizes, timing = _prepared(model, "estimating", config=config, **options)
     with named(model), terminal_progress(f"estimating {model.name}", after=PROGRESS_SECONDS):
         found = estimated(prepared.network.streams, timing)
     result = Estimated(

@@ -18,13 +18,12 @@ from eightfold.golden.fake_quantize import fake_quantize, to_codes, to_int8
 from eightfold.importer.layers import take
 from eightfold.importer.network import Codes, Constant, Layer, Network, Refusal
 
-REFERENCE = {
-    "LP_TRANSFORMS_MODE": False,
-    "INFERENCE_PRECISION_HINT": "f32",
-    "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,
-}
-"""Of the CPU plugin: FakeQuantize stays float32 arithmetic, no kernel of int8 takes its place, nor
-does a dense layer quantize what it reads, as the plugin has it on processors with VNNI."""
+FLOAT32 = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
+"""Of the CPU plugin: float32 stays float32 on every processor. By itself it takes bfloat16 where
+there is such arithmetic, and a dense layer quantizes what it reads where there is VNNI."""
+
+REFERENCE = {**FLOAT32, "LP_TRANSFORMS_MODE": False}
+"""The same, and FakeQuantize stays float32 arithmetic: no kernel of int8 takes its place."""
 
 
 @needs_extra("openvino", "an OpenVINO IR")
