@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import parameter_layout
-from eightfold.hw.blocks.skid import Stage
+from eightfold.hw.blocks.skid import Bypass
 from eightfold.hw.blocks.sums import retreat
 from eightfold.target.config import AcceleratorConfig
 
@@ -39,7 +39,8 @@ class ParameterRecords(Component):
     Timing
     ------
     A unit per cycle of a record, a channel per cycle of those with a shared record; runs follow
-    each other without a pause. A channel is on ``o`` in the cycle after its last unit was offered.
+    each other without a pause. A channel is on ``o`` in the cycle in which its last unit is offered;
+    ``o.ready`` reaches nothing else but through a register.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ class ParameterRecords(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.output = output = Stage(parameter_layout())
+        m.submodules.output = output = Bypass(parameter_layout())
         connect(m, output.o, flipped(self.o))
         run = Signal(RUN_LAYOUT, reset_less=True)
         active = Signal()
@@ -91,7 +92,7 @@ class ParameterRecords(Component):
         self._assemble(m, run, active, output)
         return m
 
-    def _assemble(self, m: Module, run: data.View, active: Signal, output: Stage) -> None:
+    def _assemble(self, m: Module, run: data.View, active: Signal, output: Bypass) -> None:
         """Give a channel to ``output`` for each record, or for each bias after the shared one."""
         unit = self.units.payload
         parts = RECORD // self.bytes

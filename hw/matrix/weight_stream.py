@@ -10,7 +10,7 @@ from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.fifo import Fifo
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.layouts import hdl, weight_layout
-from eightfold.hw.blocks.skid import Stage
+from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.blocks.sums import retreat
 from eightfold.hw.memory.region_fetch import RegionFetch, part_layout
 from eightfold.hw.ports import memory_read, region_layout
@@ -78,11 +78,13 @@ class WeightCommands(Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         command = Signal(hdl(WEIGHTS.layout), reset_less=True)
-        words = Signal(40, reset_less=True)
+        partial = Signal(len(command.partial) + 8, reset_less=True)  # words of partial buffers
         illegal = Signal()
         some_full = Signal()
         some_partial = Signal()
         lanes = command.partial_lanes
+        # A sum without a register: what judges the part adds the address to it, in one cycle.
+        words = command.full * self.config.lanes + partial
         m.d.comb += [
             self.parts.payload.address.eq(command.address),
             self.parts.payload.bytes.eq(words * self.config.weight_word),
@@ -99,14 +101,10 @@ class WeightCommands(Component):
                 with m.If(self.command.valid):
                     m.next = "MULTIPLY"
             with m.State("MULTIPLY"):
-                partial, done = self._multiply(m, command)
-                with m.If(done):
-                    m.next = "ADD"
-            with m.State("ADD"):
-                m.d.sync += [
-                    words.eq(command.full * self.config.lanes + partial),
-                    illegal.eq(some_partial & ((lanes == 0) | (lanes > self.config.lanes))),
-                ]
+                with m.If(self._multiply(m, command, partial)):
+                    m.next = "JUDGE"
+            with m.State("JUDGE"):
+                m.d.sync += illegal.eq(some_partial & ((lanes == 0) | (lanes > self.config.lanes)))
                 m.next = "FETCH"
             with m.State("FETCH"):
                 m.d.comb += self.parts.valid.eq(~illegal)
@@ -126,17 +124,16 @@ class WeightCommands(Component):
                     m.next = "WAIT"
         return m
 
-    def _multiply(self, m: Module, command: data.View) -> tuple[Signal, Value]:
-        """Return the words of partial buffers, highest bits first, and whether this is the last
-        step."""
+    def _multiply(self, m: Module, command: data.View, product: Signal) -> Value:
+        """Find ``product``, the words of partial buffers, highest bits first, and return whether
+        this is the last step."""
         step = Signal(range(4))
         number = command.partial
-        product = Signal(len(number) + 8, name="partial_words", reset_less=True)
         bits = command.partial_lanes.word_select(~step, 2)
         earlier = Mux(step == 0, 0, product << 2)
         part = Mux(bits[0], number, 0) + Mux(bits[1], number << 1, 0)
         m.d.sync += [step.eq(step + 1), product.eq(earlier + part)]
-        return product, step == 3
+        return step == 3
 
     def _run(self, m: Module, some: Value, buffers: Value, lanes: Value | int, end: Value) -> None:
         """Offer a run, unless it has no buffers."""
@@ -198,7 +195,7 @@ class WeightStream(Component):
             config, config.weight_buffer // config.port, bits, config.port
         )
         m.submodules.gearbox = gearbox = Gearbox(config.port, config.weight_word)
-        m.submodules.output = output = Stage(weight_layout(config))
+        m.submodules.output = output = Skid(weight_layout(config))
         connect(m, flipped(self.command), commands.command)
         connect(m, commands.parts, fetch.parts)
         connect(m, fetch.memory, flipped(self.memory))
@@ -215,7 +212,7 @@ class WeightStream(Component):
         self._mark(m, commands, gearbox, output)
         return m
 
-    def _mark(self, m: Module, commands: WeightCommands, gearbox: Gearbox, output: Stage) -> None:
+    def _mark(self, m: Module, commands: WeightCommands, gearbox: Gearbox, output: Skid) -> None:
         """Let the words of runs pass, and mark each buffer's last."""
         shape = run_layout(self.config)
         m.submodules.runs = runs = Fifo(shape, AHEAD)
