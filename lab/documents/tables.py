@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from eightfold.campaign.report import as_json as campaign
 from eightfold.common.files import IMPORT_ROOT
+from eightfold.conformance import report as statement
 from eightfold.conformance.citation import UNSHOWN, mistakes_of_rule
-from eightfold.conformance.report import claims as statement
 from eightfold.operators import OPERATORS
 from eightfold.operators.spec import (
     ARITHMETIC,

@@ -8,12 +8,13 @@ from xml.etree import ElementTree
 import pytest
 
 from eightfold.conformance.profile import CLAIMS, OPERATORS, PROFILES
-from eightfold.conformance.report import statement_lines, write_reports
-from eightfold.conformance.report.claims import (
+from eightfold.conformance.report import (
     SCHEMA_VERSION,
     StatementJson,
     claim_rows,
     statement_as_json,
+    statement_lines,
+    write_reports,
 )
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.verdict import (

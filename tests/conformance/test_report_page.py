@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.conformance.report import write_reports
-from eightfold.conformance.report.page import SHOWN
+from eightfold.conformance.report import SHOWN, write_reports
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.verdict import Statement
 from tests.support.browser import Browser
