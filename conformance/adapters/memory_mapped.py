@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.bits import PortBits, check_range, with_sign
-from eightfold.conformance.adapters.buses import BUSES, Bus
 from eightfold.conformance.adapters.dialects import VERILOG, driven
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
 from eightfold.conformance.adapters.memory import (
@@ -26,10 +25,12 @@ from eightfold.conformance.adapters.memory import (
 )
 from eightfold.conformance.adapters.registers import (
     BARRIER,
+    BUSES,
     POLL,
     READ,
     WAIT,
     WRITE,
+    Bus,
     BusAccess,
     BusProgram,
     RegisterField,
