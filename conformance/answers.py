@@ -83,7 +83,7 @@ def seal(asked: str, cases: str, content: bytes) -> bytes:
     """Return answers with a line before them that says whose they are, and to which cases.
 
     ``asked``: a text that says who was asked, in full. ``cases``: SHA-256 of the cases, as
-    `eightfold.conformance.vectors.operators` has it.
+    `eightfold.conformance.vectors.models` has it.
     """
     return f"{_line_of(asked)} {cases}\n".encode() + content
 

@@ -16,7 +16,7 @@ from eightfold.conformance.judge.models.mistakes import operator_mistakes
 from eightfold.conformance.judge.requantizer import requantizer
 from eightfold.conformance.profile import NETWORKS, OPERATORS, PROFILES
 from eightfold.conformance.units.tables import OPERATORS as TABLES
-from eightfold.conformance.vectors.operators import MODELS, operator_cases
+from eightfold.conformance.vectors.models import MODELS, operator_cases
 from eightfold.model import Graph
 from eightfold.operators import load_model
 from eightfold.operators.spec import (

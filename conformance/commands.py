@@ -529,7 +529,7 @@ def operators_command(
 ) -> None:
     """Models of one operator each: to be computed, every tensor stated, and to be refused."""
     from eightfold.conformance.profile import Profile
-    from eightfold.conformance.vectors.operators import chosen, write_operators
+    from eightfold.conformance.vectors.models import chosen, write_operators
 
     claimed = Profile.load(profile)
     operators = claimed.with_aspects(chosen(names, claimed), aspects)
@@ -546,7 +546,7 @@ def operators_command(
 def networks_command(profile: str, level: "Level", seed: int, folder: Path) -> None:
     """Random networks of the operators that the profile claims, every tensor stated."""
     from eightfold.conformance.profile import Profile
-    from eightfold.conformance.vectors.networks import write_networks
+    from eightfold.conformance.vectors.models import write_networks
 
     counts = write_networks(folder, Profile.load(profile), level, seed)
     click.echo(f"{counts['computed']} networks in {folder}")

@@ -28,7 +28,7 @@ from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.profile import EVERY_UNIT, Profile, parted
 from eightfold.conformance.suite import PROCESS, SUITE, Task, no_answers, share_of
 from eightfold.conformance.units.unit import UnitCases
-from eightfold.conformance.vectors.operators import OperatorCase, digest_of_arrays, digest_of_cases
+from eightfold.conformance.vectors.models import OperatorCase, digest_of_arrays, digest_of_cases
 from eightfold.conformance.verdict import ClaimFinding, Judged, Statement
 from eightfold.run.reference.runtimes import RUNTIMES
 

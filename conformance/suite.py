@@ -33,13 +33,13 @@ from eightfold.conformance.answers import (
 )
 from eightfold.conformance.judge.contracts import contract_cases
 from eightfold.conformance.judge.models.outcomes import shown
-from eightfold.conformance.profile import EVERY_UNIT, NETWORKS, PROFILES, Profile, parted
+from eightfold.conformance.profile import EVERY_UNIT, PROFILES, Profile, parted
 from eightfold.conformance.units.unit import Level, UnitCases
-from eightfold.conformance.vectors.networks import COUNTS, model_cases
-from eightfold.conformance.vectors.operators import (
+from eightfold.conformance.vectors.models import (
     OperatorCase,
     digest_of_arrays,
     digest_of_cases,
+    model_cases,
     most_cases,
 )
 from eightfold.conformance.verdict import KIT, CaseOutcome
@@ -151,7 +151,7 @@ class Task:
     def _count(self, claim: str) -> int:
         if parted(claim)[0] in EVERY_UNIT:  # a share of its cases counts as one
             return -(-len(self.unit_cases(claim)) // SHARE)
-        return COUNTS[self.level] if claim == NETWORKS else most_cases(claim, self.level)
+        return most_cases(claim, self.level)
 
     def unit_cases(self, claim: str) -> UnitCases:
         """Return the cases of a unit of hardware."""

@@ -35,8 +35,7 @@ from eightfold.common.program import one_line_errors
 from eightfold.compiler.passes import prepare
 from eightfold.conformance.profile import NETWORKS as NETWORKS_CLAIM
 from eightfold.conformance.profile import PROFILES, UNITS, Profile
-from eightfold.conformance.vectors.networks import network_cases
-from eightfold.conformance.vectors.operators import digest_of_cases, operator_cases
+from eightfold.conformance.vectors.models import digest_of_cases, network_cases, operator_cases
 from eightfold.conformance.vectors.unit_files import FORMATS, unit_files
 from eightfold.hw.units import UNITS as HARDWARE_UNITS
 from eightfold.operators import load_model

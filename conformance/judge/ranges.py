@@ -17,7 +17,6 @@ from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, 
 from eightfold.conformance.judge.tables import scales
 from eightfold.golden.fake_quantize import ZERO_POINT_TOLERANCE
 from eightfold.golden.fixed_point import Integers
-from eightfold.golden.rounding import round_half_away
 from eightfold.golden.tpu_mlir.numbers import round_float
 
 Floats = NDArray[np.float64]
@@ -158,8 +157,7 @@ def _position(
 
 
 def _rounded(position: Floats, mode: str) -> Integers:
-    way = round_half_away if mode == "half_away" else lambda x: round_float(x, mode)
-    return np.clip(way(position), -(2.0**40), 2.0**40).astype(np.int64)
+    return np.clip(round_float(position, mode), -(2.0**40), 2.0**40).astype(np.int64)
 
 
 _TABLE: Table = {

@@ -183,13 +183,8 @@ def _float(a: TableArithmetic, operator: str, v: Integers, cases: Cases) -> Inte
     limit = RANGES[a.input_range]
     x = scales(cases["input_scale"])[:, None].astype(kind) * v.astype(kind)
     y = FUNCTIONS[operator][a.function](np.clip(x, -limit, limit)).astype(kind)
-    z = _round(y * kind.type(STEPS[operator][a.steps]), a.rounding)
+    z = round_float(y * kind.type(STEPS[operator][a.steps]), a.rounding).astype(np.int64)
     return z + (cases["output_zero_point"][:, None] if a.output_zero_point == "added" else 0)
-
-
-def _round(x: Floats, mode: str) -> Integers:
-    rounded = round_half_away(x) if mode == "half_away" else round_float(x.astype(np.float64), mode)
-    return rounded.astype(np.int64)
 
 
 def _fixed_point(a: TableArithmetic, operator: str, v: Integers, cases: Cases) -> Integers:

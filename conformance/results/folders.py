@@ -45,7 +45,7 @@ from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import Level, UnitCases, as_columns
 from eightfold.conformance.vectors.frozen import FORM, README, REASON, SET, SUMS, recipes
 from eightfold.conformance.vectors.manifest import NAME, checksums, described
-from eightfold.conformance.vectors.operators import OperatorCase
+from eightfold.conformance.vectors.models import OperatorCase
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding, Judged, Statement
 from eightfold.model import read_model
 from eightfold.operators import load_model

@@ -21,8 +21,12 @@ from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import LEVELS, Level, UnitCases
 from eightfold.conformance.vectors.manifest import NAME
-from eightfold.conformance.vectors.networks import model_cases
-from eightfold.conformance.vectors.operators import OperatorCase, digest_of_arrays, digest_of_cases
+from eightfold.conformance.vectors.models import (
+    OperatorCase,
+    digest_of_arrays,
+    digest_of_cases,
+    model_cases,
+)
 from eightfold.conformance.vectors.unit_files import DATA_FILES, FORMATS, unit_files
 from eightfold.conformance.verdict import KIT
 
@@ -182,7 +186,7 @@ Draw = Callable[[str, Profile, Level, int], list[str]]
 
 def model_digests(claim: str, profile: Profile, level: Level, seed: int) -> list[str]:
     """Draw the models of an operator, or networks; return the digest of each in their order. Raises
-    InputError as `eightfold.conformance.vectors.operators.operator_cases`."""
+    InputError as `eightfold.conformance.vectors.models.operator_cases`."""
     return [digest_of_cases([case]) for case in model_cases(claim, profile, level, seed)]
 
 

@@ -24,8 +24,7 @@ from eightfold.conformance.tensors import tensor_files
 from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.manifest import SPECS, checksums, described
-from eightfold.conformance.vectors.networks import model_cases
-from eightfold.conformance.vectors.operators import OperatorCase
+from eightfold.conformance.vectors.models import OperatorCase, model_cases
 from eightfold.conformance.vectors.unit_files import hex_lines
 from eightfold.conformance.verdict import KIT
 

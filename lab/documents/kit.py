@@ -28,7 +28,7 @@ from eightfold.conformance.liars import Named, every_liar
 from eightfold.conformance.profile import OPERATORS, PROFILES
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.frozen import RECIPES, Recipe, recipes, write_set
-from eightfold.conformance.vectors.operators import operator_cases
+from eightfold.conformance.vectors.models import operator_cases
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from lab.documents.part import Part, markdown, number, percent, table_part
 from lab.measure import impact

@@ -23,7 +23,7 @@ from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.judge.models.outcomes import differ
 from eightfold.conformance.judge.models.tolerances import FILE, VOTERS
 from eightfold.conformance.profile import OPERATORS, PROFILES
-from eightfold.conformance.vectors.operators import OperatorCase, operator_cases
+from eightfold.conformance.vectors.models import OperatorCase, operator_cases
 from eightfold.conformance.verdict import KIT
 from eightfold.operators import load_model
 

@@ -28,7 +28,7 @@ from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.judge.variants import MISTAKES, results_with
 from eightfold.conformance.profile import CLAIMS, OPERATORS, PROFILES
 from eightfold.conformance.units.registry import unit_cases
-from eightfold.conformance.vectors.operators import operator_cases
+from eightfold.conformance.vectors.models import operator_cases
 from eightfold.operators import load_model
 from eightfold.operators.spec import ARITHMETIC, RULES, rule, rules_of
 

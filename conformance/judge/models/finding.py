@@ -24,7 +24,7 @@ from eightfold.conformance.judge.models.subject import OperatorMistake, Operator
 from eightfold.conformance.judge.models.tolerances import measured, tolerance_of
 from eightfold.conformance.judge.rules import Clause, Mask, clauses_of, common_text
 from eightfold.conformance.profile import NETWORKS, Profile
-from eightfold.conformance.vectors.operators import OperatorCase
+from eightfold.conformance.vectors.models import OperatorCase
 from eightfold.conformance.verdict import LISTED, CaseOutcome, ClaimFinding, FailedCase
 from eightfold.model import Graph, Operator
 from eightfold.operators import explain_element, load_model

@@ -6,10 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from eightfold.conformance.judge.models.elementwise import ELEMENTWISE
 from eightfold.conformance.judge.models.movement import MOVEMENT
-from eightfold.conformance.judge.models.pools import POOLS
-from eightfold.conformance.judge.models.rows import ROWS
 from eightfold.conformance.judge.models.runtimes import RUNTIMES
 from eightfold.conformance.judge.models.scaling import SCALINGS, mistakes_inside
 from eightfold.conformance.judge.models.subject import (
@@ -19,11 +16,12 @@ from eightfold.conformance.judge.models.subject import (
     mistake,
     run,
 )
-from eightfold.conformance.judge.models.weighted import WEIGHTED
+from eightfold.conformance.judge.models.values import ELEMENTWISE, ROWS
+from eightfold.conformance.judge.models.windows import POOLS, WEIGHTED
 from eightfold.conformance.judge.power import Power, power_of
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.unit import Level
-from eightfold.conformance.vectors.operators import operator_cases
+from eightfold.conformance.vectors.models import operator_cases
 from eightfold.golden.quantization import clamp
 from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.operators import load_model
@@ -90,7 +88,7 @@ def names_told(
     operator: str, profile: Profile, level: Level = "standard", seed: int = 0
 ) -> list[MistakeNames]:
     """Return what runtimes are told that make one mistake each in an operator. Raises InputError as
-    `eightfold.conformance.vectors.operators.operator_cases`."""
+    `eightfold.conformance.vectors.models.operator_cases`."""
     subjects = []
     for case in operator_cases(operator, profile, level, seed):
         graph = load_model(case.model)

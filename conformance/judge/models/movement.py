@@ -54,6 +54,7 @@ def bytes_appended(subject: OperatorRun) -> Results:
     return [np.concatenate(arrays).reshape(subject.expected[0].shape)]
 
 
+@maker
 def _blocks(subject: OperatorRun, *order: int) -> Results:
     """Return SPACE_TO_DEPTH with the axes of images, rows, columns and channels in an order."""
     x = subject.call.codes(0)
@@ -61,16 +62,6 @@ def _blocks(subject: OperatorRun, *order: int) -> Results:
     n, h, w, c = x.shape
     parts = x.reshape(n, h // block, block, w // block, block, c)
     return [parts.transpose(order).reshape(subject.expected[0].shape)]
-
-
-@mistake
-def channels_slowest(subject: OperatorRun) -> Results:
-    """A block's pixels vary fastest, then channels, as in PyTorch's pixel_unshuffle."""
-    return _blocks(subject, 0, 1, 3, 5, 2, 4)
-
-
-def _columns_first(subject: OperatorRun) -> Results:
-    return _blocks(subject, 0, 1, 3, 4, 2, 5)
 
 
 @maker
@@ -101,10 +92,6 @@ def _transposed(subject: OperatorRun, order: Callable[[list[int]], list[int]]) -
 def not_moved(subject: OperatorRun) -> Results:
     """The bytes stay where they are."""
     return [subject.call.codes(0).reshape(subject.expected[0].shape)]
-
-
-def _inverse(axes: list[int]) -> list[int]:
-    return np.argsort(axes).tolist()
 
 
 @maker
@@ -208,10 +195,6 @@ def nearest(subject: OperatorRun) -> Results:
     return [x[:, y][:, :, nearest_taps(x.shape[2], columns, *options)]]
 
 
-def _shape_reversed(subject: OperatorRun) -> Results:
-    return [subject.expected[0][::-1]]
-
-
 _BY_COLUMNS = "The pixels of a block go column by column."
 _MARGINS_SWAPPED = "What is before and behind each axis is swapped."
 
@@ -220,6 +203,12 @@ _MARGINS = [
     batch_outermost,
     *named({("margins_swapped", _swapped(2)): _MARGINS_SWAPPED}),
 ]
+
+_BLOCKS: Table = {
+    ("channels_slowest", _blocks(0, 1, 3, 5, 2, 4)): "A block's pixels vary fastest, then "
+    "channels, as in PyTorch's pixel_unshuffle.",
+    ("block_by_columns", _blocks(0, 1, 3, 4, 2, 5)): _BY_COLUMNS,
+}
 
 _GATHER: Table = {
     ("axis_ignored", _gathered(axis=0, batch=0)): "The axis counts as 0.",
@@ -281,8 +270,15 @@ _COORDINATES: Table = {
     if (kind, mode) != ("1024", "half_away")
 }
 
+_SHAPE: Table = {
+    ("reversed", lambda subject: [subject.expected[0][::-1]]): "The sizes come in reverse order."
+}
+
 _TRANSPOSED: Table = {
-    ("inverse", _transposed(_inverse)): "The inverse permutation is applied.",
+    (
+        "inverse",
+        _transposed(lambda axes: np.argsort(axes).tolist()),
+    ): "The inverse permutation is applied.",
     ("reversed", _transposed(lambda axes: axes[::-1])): "The axes are always reversed.",
 }
 
@@ -294,14 +290,10 @@ MOVEMENT: dict[str, list[OperatorMistake]] = {
     "PADV2": [*named(_PADV2), rescaled],
     "RESHAPE": [column_major],
     "RESIZE_BILINEAR": [*named(_OPTIONS), nearest, *named(_COORDINATES), rescaled],
-    "SHAPE": named({("reversed", _shape_reversed): "The sizes come in reverse order."}),
+    "SHAPE": named(_SHAPE),
     "SLICE": [begin_ignored, rescaled],
     "SPACE_TO_BATCH_ND": [*_MARGINS, padding_0],
-    "SPACE_TO_DEPTH": [
-        channels_slowest,
-        *named({("block_by_columns", _columns_first): _BY_COLUMNS}),
-        rescaled,
-    ],
+    "SPACE_TO_DEPTH": [*named(_BLOCKS), rescaled],
     "SQUEEZE": [rescaled],
     "TRANSPOSE": [*named(_TRANSPOSED), not_moved, rescaled],
 }

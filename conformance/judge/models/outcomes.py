@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eightfold.conformance.answers import ModelAnswer
-from eightfold.conformance.vectors.operators import OperatorCase
+from eightfold.conformance.vectors.models import OperatorCase
 from eightfold.conformance.verdict import CaseOutcome
 from eightfold.model import Graph
 from eightfold.run.reference.oracle import differ

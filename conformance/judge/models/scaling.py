@@ -18,6 +18,7 @@ from eightfold.conformance.judge.models.subject import (
     Results,
     SameError,
     maker,
+    mistake,
 )
 from eightfold.conformance.judge.subject import Mistake, made
 from eightfold.conformance.judge.variants import mistakes_of
@@ -35,7 +36,6 @@ from eightfold.golden.fully_connected import (
 )
 from eightfold.golden.quantization import effective_scales, fused_bounds
 from eightfold.golden.reduction import mean_multiplier, reduced_axes, reduced_shape, sum_multiplier
-from eightfold.golden.rounding import round_half_away
 from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.operators import OperatorCall
 
@@ -115,8 +115,6 @@ class Scaling:
             z = (x.astype(np.float32) * real).astype(np.float64)
         else:
             z = x.astype(np.float64) * self.real
-        if arithmetic.second == "half_away":
-            return round_half_away(np.clip(z, -_FAR, _FAR)).astype(np.int64)
         return round_float(np.clip(z, -_FAR, _FAR), arithmetic.second).astype(np.int64)
 
 
@@ -309,8 +307,12 @@ def in_operators(mistakes: Sequence[Mistake]) -> dict[str, OperatorMistake]:
     return dict.fromkeys(SCALINGS, OperatorMistake(name, sentence, compute))
 
 
-def _two_roundings(subject: OperatorRun) -> Results:
-    return [weighted(subject.call).results(Arithmetic())]
+@mistake
+def two_roundings(subject: OperatorRun) -> Results:
+    """The accumulator is scaled in integers with two roundings, as in CONV_2D, where LiteRT's
+    FULLY_CONNECTED multiplies in double.
+    """
+    return [weighted(subject.call).results(TWO_ROUNDINGS)]
 
 
 def mistakes_inside(operator: str) -> list[OperatorMistake]:
@@ -324,8 +326,4 @@ def mistakes_inside(operator: str) -> list[OperatorMistake]:
     ]
     if operator != "FULLY_CONNECTED":
         return named
-    text = (
-        "The accumulator is scaled in integers with two roundings, as in CONV_2D, where LiteRT's "
-        "FULLY_CONNECTED multiplies in double."
-    )
-    return [OperatorMistake("two_roundings", text, _two_roundings), *named]
+    return [two_roundings, *named]

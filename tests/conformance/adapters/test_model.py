@@ -15,7 +15,7 @@ from eightfold.conformance.adapters.adapter import ModelRunner
 from eightfold.conformance.adapters.load import BUILTIN, load_adapter
 from eightfold.conformance.adapters.model import GIVE_UP, ModelAdapter
 from eightfold.conformance.profile import PROFILES
-from eightfold.conformance.vectors.operators import OperatorCase, operator_cases
+from eightfold.conformance.vectors.models import OperatorCase, operator_cases
 from eightfold.operators import load_model, run_graph
 from tests.support.conformance import bad_adapters
 from tests.support.models.single import one_operator

@@ -11,7 +11,7 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import PROFILES, Profile
 from eightfold.conformance.results.folders import MESSAGE, judge_folders, model_answer
-from eightfold.conformance.vectors.operators import OperatorCase, operator_cases, write_operators
+from eightfold.conformance.vectors.models import OperatorCase, operator_cases, write_operators
 from eightfold.conformance.vectors.unit_files import unit_files, write_unit
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from eightfold.model import read_model

@@ -16,8 +16,7 @@ from eightfold.conformance.results.folders import judge_folders
 from eightfold.conformance.results.vectors import load_vectors, model_cases_of, unit_cases_of
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.vectors.manifest import checksums
-from eightfold.conformance.vectors.networks import write_networks
-from eightfold.conformance.vectors.operators import operator_cases, write_operators
+from eightfold.conformance.vectors.models import operator_cases, write_networks, write_operators
 from eightfold.conformance.vectors.unit_files import FORMATS, Format, write_unit
 from tests.support.command import Call
 from tests.support.conformance.models import judge_without_power, write_right_models
@@ -183,7 +182,7 @@ def test_an_edited_model_is_told(
     tmp_path: Path, edit: Edit, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vectors, results = of_models(tmp_path)
-    monkeypatch.setattr("eightfold.conformance.vectors.operators.MODELS", COUNTS)
+    monkeypatch.setattr("eightfold.conformance.vectors.models.MODELS", COUNTS)
     edited(vectors, edit)
     assert message in said(vectors, results)
 

@@ -8,7 +8,7 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import NETWORKS, PROFILES, Profile, ProfileLimits
-from eightfold.conformance.vectors.networks import COUNTS, network_cases, write_networks
+from eightfold.conformance.vectors.models import MODELS, network_cases, write_networks
 from eightfold.operators import load_model, run_graph
 
 TFLITE = PROFILES["tflite"]
@@ -16,7 +16,7 @@ TFLITE = PROFILES["tflite"]
 
 def test_networks_have_every_tensor_and_come_in_shares() -> None:
     cases = list(network_cases(TFLITE))
-    assert len(cases) == COUNTS["smoke"]
+    assert len(cases) == MODELS["smoke"]
     shares = [c.model for first in (0, 2) for c in network_cases(TFLITE, first=first, count=2)]
     assert [case.model for case in cases] == shares
     assert shares != [case.model for case in network_cases(TFLITE, seed=1)]
@@ -49,8 +49,8 @@ def test_what_cannot_be_drawn_is_one_line(profile: Profile, message: str) -> Non
 
 
 def test_networks_are_written_with_a_manifest(tmp_path: Path) -> None:
-    assert write_networks(tmp_path, TFLITE) == {"computed": COUNTS["smoke"], "refused": 0}
+    assert write_networks(tmp_path, TFLITE) == {"computed": MODELS["smoke"], "refused": 0}
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert manifest["unit"] == NETWORKS
-    assert sorted(manifest["cases"]) == [f"networks/{n:04}" for n in range(COUNTS["smoke"])]
+    assert sorted(manifest["cases"]) == [f"networks/{n:04}" for n in range(MODELS["smoke"])]
     assert (tmp_path / "networks" / "0000" / "expected.npz").is_file()

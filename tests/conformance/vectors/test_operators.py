@@ -11,7 +11,7 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.profile import OPERATORS, PROFILES, Profile, ProfileLimits
-from eightfold.conformance.vectors.operators import (
+from eightfold.conformance.vectors.models import (
     MODELS,
     OperatorCase,
     chosen,

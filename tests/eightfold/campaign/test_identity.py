@@ -25,7 +25,7 @@ from eightfold.conformance.adapters.load import digest_of, files_of, load_adapte
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.runs import adapter_name, claims_of, judge_run, planned, run_facts
 from eightfold.conformance.suite import Task
-from eightfold.conformance.vectors import operators
+from eightfold.conformance.vectors import models
 from eightfold.conformance.verdict import KIT
 from lab.formal import checker
 from lab.suites import mutants
@@ -443,9 +443,9 @@ def test_cases_that_would_be_drawn_otherwise_are_not_judged(
         monkeypatch.setattr("eightfold.conformance.suite.KIT", "9.0")
         message = f"kit is not what this campaign began with: {KIT} then, 9.0 now; report it with"
     else:
-        draw: Any = operators.random_case
+        draw: Any = models.random_case
         monkeypatch.setattr(
-            operators, "random_case", lambda name, rng: draw(name, rng) and draw(name, rng)
+            models, "random_case", lambda name, rng: draw(name, rng) and draw(name, rng)
         )
         message = "ADD: was asked other cases than this version of Eightfold draws; report it with"
     with pytest.raises(InputError, match=message):

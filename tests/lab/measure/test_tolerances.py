@@ -6,7 +6,7 @@ import pytest
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.judge.models.tolerances import VOTERS, Rows, measured, tolerance_of
 from eightfold.conformance.profile import OPERATORS, PROFILES
-from eightfold.conformance.vectors.operators import operator_cases
+from eightfold.conformance.vectors.models import operator_cases
 from lab.measure.tolerances import RUNTIMES, deviation
 
 

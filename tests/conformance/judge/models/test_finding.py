@@ -12,8 +12,7 @@ from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.judge.models.mistakes import names_told, operator_mistakes
 from eightfold.conformance.profile import NETWORKS, OPERATORS, PROFILES, parted
-from eightfold.conformance.vectors.networks import network_cases
-from eightfold.conformance.vectors.operators import OperatorCase, operator_cases
+from eightfold.conformance.vectors.models import OperatorCase, network_cases, operator_cases
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from eightfold.operators import load_model
 from tests.support.conformance import broken_runtimes

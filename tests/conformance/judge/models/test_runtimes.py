@@ -10,7 +10,7 @@ from eightfold.conformance.adapters.adapter import ModelRunner
 from eightfold.conformance.adapters.load import load_adapter
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.profile import PROFILES
-from eightfold.conformance.vectors.operators import operator_cases
+from eightfold.conformance.vectors.models import operator_cases
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from lab.documents.kit import COLUMNS, both, findings
 

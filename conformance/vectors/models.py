@@ -1,4 +1,7 @@
-"""Models of one operator each with inputs and every tensor they must make, and models to refuse."""
+"""Models with inputs and every tensor that they must make, and models to refuse.
+
+Of one operator each, or random networks of the operators that a profile claims.
+"""
 
 import hashlib
 import itertools
@@ -14,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.cases.draws import Bounds, Case, bounded_by
+from eightfold.cases.networks import DRAWN, random_network
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.common.errors import InputError
 from eightfold.common.files import npz_bytes, write_file, write_files
 from eightfold.conformance.constraints import WINDOWED, drawn_values, keeps, ordinary
-from eightfold.conformance.profile import OPERATORS, Profile, parted
+from eightfold.conformance.profile import NETWORKS, OPERATORS, Profile, parted
 from eightfold.conformance.units.unit import LEVELS, Level
 from eightfold.conformance.vectors.manifest import NAME, checksums, manifest
 from eightfold.golden.errors import RejectedError
@@ -28,7 +32,8 @@ from eightfold.operators import check_model, has_violation, load_model, prepare,
 from eightfold.operators.call import TFLM_RANK
 
 MODELS: dict[Level, int] = {"smoke": 4, "standard": 100, "full": 1000}
-"""Models of each operator that must be computed; and of its aspect ``beyond-spec``, at most."""
+"""Models of each operator that must be computed, and networks; of an operator's aspect
+``beyond-spec`` as many at most."""
 
 REFUSED: dict[Level, int] = {"smoke": 2, "standard": 20, "full": 100}
 """Models of its aspect ``strictness`` at most, which must be refused, each for another reason."""
@@ -38,6 +43,9 @@ TRIES = 400
 
 ILLEGAL_TRIES = 60
 """Draws for a model to be refused."""
+
+LENGTHS = (3, 12)
+"""Fewest and most operators that a network aims at."""
 
 MUTATIONS = ("type", "operand", "option", "quantization")
 """Kinds of changes that make a model to be refused."""
@@ -89,8 +97,8 @@ def operator_cases(
     Raises InputError if there is no such level, the profile does not claim the operator, demands
     one rounding, or its limits leave too few models.
     """
-    check_claim(operator, profile, level)
-    share = share_of(first, count)
+    _check_claim(operator, profile, level)
+    share = _share_of(first, count)
     name, aspect = parted(operator)
     start = zlib.crc32(b"vectors") + seed * 1_000_000  # of another stream than a campaign's
     if aspect == "strictness":
@@ -99,37 +107,80 @@ def operator_cases(
         yield from (case for number, case in enumerate(named) if number in share)
         return
     models = _claimed(name, profile, start, spec=not aspect)
-    for number, drawn in zip(range(MODELS[level]), models, strict=False):
-        if drawn is None and aspect:
+    stated = (f"{each} of operators.{name}" for each in profile.constraints(name))
+    widen = ", ".join(("zero_points", "ranks", *stated))
+    for number, drawn in _numbered(models, level, share):
+        if drawn is not None:
+            yield _computed_case(operator, *drawn, profile)
+        elif aspect:
             return  # kernels take nothing that the spec does not
+        else:
+            raise _too_few(profile, f"{number} models of {operator}", widen)
+
+
+def network_cases(
+    profile: Profile,
+    level: Level = "smoke",
+    seed: int = 0,
+    *,
+    first: int = 0,
+    count: int | None = None,
+) -> Iterator[OperatorCase]:
+    """Yield networks of the profile's operators; the same arguments give the same everywhere.
+
+    ``first``, ``count``: as `operator_cases` takes them.
+
+    Raises InputError if there is no such level, the profile does not claim networks, claims no
+    operator that networks are made of, demands one rounding, or its limits leave too few networks.
+    """
+    _check_claim(NETWORKS, profile, level)
+    operators = sorted(DRAWN.intersection(profile.claims))
+    if not operators:
+        raise InputError(f"profile {profile.name}: claims no operator that networks are made of")
+    networks = _within_limits(_networks(operators, profile, seed), profile)
+    for number, drawn in _numbered(networks, level, _share_of(first, count)):
         if drawn is None:
-            raise InputError(
-                f"profile {profile.name}: its limits leave {number} models of {operator} "
-                f"among {TRIES} times as many; widen {_narrowing(name, profile)}"
-            )
-        if number >= share.stop:
-            return
-        if number in share:
-            yield computed_case(operator, *drawn, profile)
+            widen = "zero_points or ranks, or do not claim networks"
+            raise _too_few(profile, f"{number} networks", widen)
+        yield _computed_case(NETWORKS, *drawn, profile)
+
+
+def _numbered(
+    models: Iterable["Drawn | None"], level: Level, share: range
+) -> Iterator[tuple[int, "Drawn | None"]]:
+    """Yield those of a level's models that are in a share with their numbers, and each None."""
+    for number, drawn in zip(range(min(MODELS[level], share.stop)), models, strict=False):
+        if drawn is None or number in share:
+            yield number, drawn
+
+
+def _too_few(profile: Profile, left: str, widen: str) -> InputError:
+    return InputError(
+        f"profile {profile.name}: its limits leave {left} among {TRIES} times as many; "
+        f"widen {widen}"
+    )
+
+
+def model_cases(
+    claim: str, profile: Profile, level: Level = "smoke", seed: int = 0, **share: Any
+) -> Iterator[OperatorCase]:
+    """Yield the cases of an operator, or networks; ``share``: their ``first`` and ``count``."""
+    if claim == NETWORKS:
+        return network_cases(profile, level, seed, **share)
+    return operator_cases(claim, profile, level, seed, **share)
 
 
 def most_cases(claim: str, level: Level) -> int:
-    """Return how many cases an operator has, of an aspect at most."""
+    """Return how many models a claim has, of an aspect at most."""
     return (REFUSED if parted(claim)[1] == "strictness" else MODELS)[level]
 
 
-def _narrowing(operator: str, profile: Profile) -> str:
-    """Return in words what may leave too few models."""
-    stated = (f"{name} of operators.{operator}" for name in profile.constraints(operator))
-    return ", ".join(("zero_points", "ranks", *stated))
-
-
-def share_of(first: int, count: int | None) -> range:
+def _share_of(first: int, count: int | None) -> range:
     """Return the numbers of a share of the cases: ``count`` from ``first``, or all from there."""
     return range(first, sys.maxsize if count is None else first + count)
 
 
-def check_claim(claim: str, profile: Profile, level: Level) -> None:
+def _check_claim(claim: str, profile: Profile, level: Level) -> None:
     """Check that models of an operator, or networks, can be made for a profile. Raises InputError
     if there is no such level, the profile does not claim it, or demands one rounding."""
     if level not in LEVELS:
@@ -140,7 +191,7 @@ def check_claim(claim: str, profile: Profile, level: Level) -> None:
         raise InputError(f"profile {profile.name}: golden has no {claim} with one rounding")
 
 
-def computed_case(
+def _computed_case(
     claim: str, model: bytes, inputs: Mapping[int, np.ndarray], graph: Graph, profile: Profile
 ) -> OperatorCase:
     """Return a model with every tensor that its operators compute; raises as `run_graph`."""
@@ -159,10 +210,19 @@ def write_operators(
     """
     cases = {name: operator_cases(name, profile, level, seed) for name in operators}
     what = {"unit": "operators", "operators": list(operators)}
-    return write_models(folder, cases, what, profile, level, seed)
+    return _write_models(folder, cases, what, profile, level, seed)
 
 
-def write_models(
+def write_networks(
+    folder: Path, profile: Profile, level: Level = "smoke", seed: int = 0
+) -> dict[str, int]:
+    """Write the networks of a profile into a folder; returns and raises as `write_operators`, and
+    raises as `network_cases`."""
+    cases = {NETWORKS: network_cases(profile, level, seed)}
+    return _write_models(folder, cases, {"unit": NETWORKS}, profile, level, seed)
+
+
+def _write_models(
     folder: Path,
     claims: Mapping[str, Iterable[OperatorCase]],
     what: Mapping[str, Any],
@@ -210,7 +270,7 @@ Drawn = tuple[bytes, dict[int, np.ndarray], Graph]
 
 
 def _claimed(operator: str, profile: Profile, start: int, *, spec: bool) -> Iterator[Drawn | None]:
-    usual = bounds_of(operator, profile, spec=spec)
+    usual = _bounds_of(operator, profile, spec=spec)
     values = drawn_values(profile.constraints(operator))
     narrow = replace(usual, values={**usual.values, **ordinary(operator, values)})
 
@@ -222,8 +282,8 @@ def _claimed(operator: str, profile: Profile, start: int, *, spec: bool) -> Iter
 
     drawn = map(draw, itertools.count(start))
     if spec:
-        return within((case for _, case in drawn), profile)
-    return within(
+        return _within_limits((case for _, case in drawn), profile)
+    return _within_limits(
         (
             (case if bounds.left or not _is_legal(load_model(case[0])) else None)
             for bounds, case in drawn
@@ -233,7 +293,14 @@ def _claimed(operator: str, profile: Profile, start: int, *, spec: bool) -> Iter
     )
 
 
-def bounds_of(operator: str, profile: Profile, *, spec: bool = True) -> Bounds:
+def _networks(operators: list[str], profile: Profile, seed: int) -> Iterator[Case]:
+    bounds = {name: _bounds_of(name, profile) for name in operators}
+    for number in itertools.count():
+        rng = np.random.default_rng([zlib.crc32(b"vectors of networks"), seed, number])
+        yield random_network(rng, operators=operators, lengths=LENGTHS, bounds=bounds)
+
+
+def _bounds_of(operator: str, profile: Profile, *, spec: bool = True) -> Bounds:
     """Return what models with an operator are drawn within, for a profile."""
     limits = profile.limits
     values = drawn_values(profile.constraints(operator))
@@ -248,7 +315,7 @@ def _is_legal(graph: Graph) -> bool:
     return not has_violation(check_model(graph))
 
 
-def within(
+def _within_limits(
     models: Iterable[Case | None], profile: Profile, *, legal: bool = True
 ) -> Iterator[Drawn | None]:
     """Yield those of many models that a profile claims; None when too many in a row are outside.

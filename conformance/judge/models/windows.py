@@ -1,4 +1,4 @@
-"""Mistakes of operators with weights: padding, zero points, scales, and the order of the taps."""
+"""Mistakes of operators with weights or windows: padding, zero points, scales, order of taps."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -14,13 +14,19 @@ from eightfold.conformance.judge.models.subject import (
     Results,
     SameError,
     Table,
+    bounded,
     maker,
+    mistake,
     named,
+    rescaled,
     with_zero_point,
+    without_activation,
     zero_points,
     zero_points_ignored,
 )
 from eightfold.golden.fixed_point import Integers, wrap32
+from eightfold.golden.quantization import clamp, fused_bounds
+from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.golden.windows import Window
 from eightfold.operators import OperatorCall
 
@@ -121,6 +127,10 @@ Change = Callable[[WindowTaps], WindowTaps]
 """Returns where a window reads by mistake."""
 
 
+def _unchanged(taps: WindowTaps) -> WindowTaps:
+    return taps
+
+
 @maker
 def _window(subject: OperatorRun, change: Change, outside: bool = False) -> Results:
     call = subject.call
@@ -150,14 +160,20 @@ def _read_as_oihw(weights: np.ndarray) -> np.ndarray:
     return weights.reshape(o, i, h, w).transpose(0, 2, 3, 1)
 
 
-def _input_as_nchw(subject: OperatorRun) -> Results:
+@mistake
+def input_nchw(subject: OperatorRun) -> Results:
+    """The input's bytes are read as NCHW."""
     call = subject.call
     n, h, w, c = call.codes(0).shape
     x = call.codes(0).reshape(n, c, h, w).transpose(0, 2, 3, 1)
     return _codes(call, sums(call, _taps(call), x=x))
 
 
-def _tiled(subject: OperatorRun) -> Results:
+@mistake
+def channels_tiled(subject: OperatorRun) -> Results:
+    """Output channel c reads input channel c mod channels, where it has to read c div
+    multiplier.
+    """
     return _codes(subject.call, sums(subject.call, _taps(subject.call), tiled=True))
 
 
@@ -192,7 +208,9 @@ def _more(
     return _codes(call, wrap32(accumulators(call) + times * accumulators(other)))
 
 
-def _transposed_filter(subject: OperatorRun) -> Results:
+@mistake
+def weights_transposed(subject: OperatorRun) -> Results:
+    """The filter's bytes are read as (inputs, outputs)."""
     weights = subject.call.codes(1)
     other = np.asarray(weights.reshape(weights.shape[::-1]).T, order="C")
     return _codes(subject.changed(arrays={1: other}))
@@ -215,19 +233,14 @@ _ALL_TABLE: Table = {
     "saturates to 16 bits.",
 }
 
-_ADDED = zero_points(lambda subject: {0: -int(subject.quantization(0).zero_point[0])})
+_ADDED: Table = {
+    (
+        "input_zero_point_added",
+        zero_points(lambda subject: {0: -int(subject.quantization(0).zero_point[0])}),
+    ): "The input's zero point is added where it has to be subtracted."
+}
 
-_ALL = [
-    INPUT_ZERO_POINT_IGNORED,
-    *named(
-        {
-            ("input_zero_point_added", _ADDED): "The input's zero point is added where it has to "
-            "be subtracted."
-        }
-    ),
-    ZERO_POINTS_SWAPPED,
-    *named(_ALL_TABLE),
-]
+_ALL = [INPUT_ZERO_POINT_IGNORED, *named(_ADDED), ZERO_POINTS_SWAPPED, *named(_ALL_TABLE)]
 
 CHANGES: Mapping[tuple[str, Change], str] = {
     ("padding_odd_before", lambda taps: replace(taps, before=taps.after)): "Where SAME pads by an "
@@ -246,14 +259,13 @@ CHANGES: Mapping[tuple[str, Change], str] = {
 """Where windows read by mistake."""
 
 _WINDOWS_TABLE: Table = {
-    ("padding_0", _window(lambda taps: taps, outside=True)): "Padding reads as the code 0 and not "
+    ("padding_0", _window(_unchanged, outside=True)): "Padding reads as the code 0 and not "
     "as the input's zero point.",
     **{(name, _window(change)): text for (name, change), text in CHANGES.items()},
     ("kernel_flipped", _weights(lambda weights: weights[:, ::-1, ::-1])): "The kernel is rotated "
     "by half a turn: a convolution as in mathematics, where the operator is a correlation.",
     ("kernel_transposed", _weights(lambda weights: weights.transpose(0, 2, 1, 3))): "Height and "
     "width of the kernel are swapped.",
-    ("input_nchw", _input_as_nchw): "The input's bytes are read as NCHW.",
 }
 
 _CONV: Table = {
@@ -261,20 +273,140 @@ _CONV: Table = {
     "height, width)."
 }
 
-_DEPTHWISE: Table = {
-    ("channels_tiled", _tiled): "Output channel c reads input channel c mod channels, where it has "
-    "to read c div multiplier."
-}
-
 _FULLY_CONNECTED: Table = {
     ("weight_zero_point_ignored", zero_points_ignored(1)): "The zero point of the weights is not "
-    "subtracted.",
-    ("weights_transposed", _transposed_filter): "The filter's bytes are read as (inputs, outputs).",
+    "subtracted."
 }
 
+_WINDOWED = [*_ALL, *named(_WINDOWS_TABLE), input_nchw]
+
 WEIGHTED = {
-    "CONV_2D": [*_ALL, *named(_WINDOWS_TABLE), *named(_CONV)],
-    "DEPTHWISE_CONV_2D": [*_ALL, *named(_WINDOWS_TABLE), *named(_DEPTHWISE)],
-    "FULLY_CONNECTED": [*_ALL, *named(_FULLY_CONNECTED)],
+    "CONV_2D": [*_WINDOWED, *named(_CONV)],
+    "DEPTHWISE_CONV_2D": [*_WINDOWED, channels_tiled],
+    "FULLY_CONNECTED": [*_ALL, *named(_FULLY_CONNECTED), weights_transposed],
+}
+"""By operator."""
+
+
+def _pooled(subject: OperatorRun) -> WindowTaps:
+    return taps_of(subject.call.pool_window(), subject.call.codes(0).shape)
+
+
+def _sums(subject: OperatorRun, change: Change = _unchanged) -> tuple[Integers, Integers]:
+    """Return sums of codes, and how many each has."""
+    x = subject.call.codes(0).astype(np.int64)
+    taps = change(_pooled(subject))
+    total = taps.read(x, 0).sum(axis=(3, 4))
+    count = taps.read(np.ones((1, *x.shape[1:3], 1), np.int64), 0).sum(axis=(3, 4))
+    return total, count
+
+
+@maker
+def _mean(
+    subject: OperatorRun, rounding: str = "half_away", change: Change = _unchanged
+) -> Results:
+    total, count = _sums(subject, change)
+    mean = round_float(total / np.maximum(count, 1), rounding)
+    return [bounded(subject.call, mean.astype(np.int64))]
+
+
+@maker
+def _counting_padding(subject: OperatorRun, fill: Callable[[OperatorRun], int]) -> Results:
+    x = subject.call.codes(0).astype(np.int64)
+    taps = _pooled(subject)
+    total = taps.read(x, fill(subject)).sum(axis=(3, 4))
+    mean = total / (taps.kernel[0] * taps.kernel[1])
+    return [bounded(subject.call, round_float(mean, "half_away").astype(np.int64))]
+
+
+@mistake
+def mean_of_differences(subject: OperatorRun) -> Results:
+    """The zero point is subtracted before the division, so that ties go away from it and not away
+    from the code 0.
+    """
+    total, count = _sums(subject)
+    zero_point = subject.call.quantization(0).per_tensor()[1]
+    mean = round_float((total - zero_point * count) / count, "half_away").astype(np.int64)
+    return [bounded(subject.call, mean + zero_point)]
+
+
+@mistake
+def mean_by_reciprocal(subject: OperatorRun) -> Results:
+    """The division is a product with a reciprocal of 16 fraction bits, ties up."""
+    total, count = _sums(subject)
+    factor = np.rint(65536 / count).astype(np.int64)
+    return [bounded(subject.call, (total * factor + 32768) >> 16)]
+
+
+@maker
+def _largest(subject: OperatorRun, fill: int = -128, change: Change = _unchanged) -> Results:
+    x = subject.call.codes(0).astype(np.int64)
+    return [bounded(subject.call, change(_pooled(subject)).read(x, fill).max(axis=(3, 4)))]
+
+
+_CHANGES = {
+    (name, change): text
+    for (name, change), text in CHANGES.items()
+    if name in ("padding_odd_before", "stride_ignored", "strides_swapped")
+} | {
+    ("kernel_transposed", lambda taps: replace(taps, kernel=taps.kernel[::-1])): "Height and width "
+    "of the window are swapped."
+}
+
+
+def relu_at_0(subject: OperatorRun) -> Results:
+    """Return the results of an operator whose activation cuts at the code 0."""
+    (free,) = without_activation(subject)
+    call = subject.call
+    low, high = fused_bounds(call.activation(), call.output_quantization())
+    return [clamp(free.astype(np.int64), (0 if low > -128 else low, high))]
+
+
+_OF_ACTIVATIONS: Table = {
+    ("activation_ignored", without_activation): "The fused activation does not clamp.",
+    ("relu_at_0", relu_at_0): "The activation cuts at the code 0 and not at the zero point.",
+}
+
+_BOTH = (*named(_OF_ACTIVATIONS), rescaled)
+
+_DIVISIONS = {
+    "toward_zero": "truncates toward zero, as `/` does in C and Verilog",
+    "down": "floors, as `>>>` does",
+    "half_up": "rounds ties toward plus infinity",
+    "half_even": "rounds ties to even, as floats and XNNPACK do",
+    "half_down": "rounds ties toward minus infinity",
+    "up": "rounds up",
+}
+
+_AVERAGE: Table = {
+    **{
+        (f"mean_{mode}", _mean(mode)): f"The division of the mean {text}."
+        for mode, text in _DIVISIONS.items()
+    },
+    ("padding_counted", _counting_padding(lambda _: 0)): "Padding counts as elements of the code "
+    "0.",
+    (
+        "padding_zero_point_counted",
+        _counting_padding(lambda subject: subject.scales[0][1]),
+    ): "Padding counts as elements of the zero point.",
+}
+
+_LARGEST: Table = {
+    ("padding_0", _largest(0)): "Padding takes part as the code 0, where it is never the largest."
+}
+
+POOLS = {
+    "AVERAGE_POOL_2D": [
+        *named(_AVERAGE),
+        mean_of_differences,
+        mean_by_reciprocal,
+        *_BOTH,
+        *named({(name, _mean(change=each)): text for (name, each), text in _CHANGES.items()}),
+    ],
+    "MAX_POOL_2D": [
+        *named(_LARGEST),
+        *_BOTH,
+        *named({(name, _largest(change=each)): text for (name, each), text in _CHANGES.items()}),
+    ],
 }
 """By operator."""
