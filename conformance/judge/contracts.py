@@ -20,7 +20,7 @@ from eightfold.conformance.judge.arithmetic import (
 )
 from eightfold.conformance.judge.forms import FORMS, Cases, Form, cases_of, take
 from eightfold.conformance.judge.requantizer import requantizer, sizes
-from eightfold.conformance.judge.subject import Mistake, Steps, Subject, made, rows
+from eightfold.conformance.judge.subject import Mistake, Subject, made, rows
 from eightfold.conformance.judge.variants import MISTAKES, results_with
 from eightfold.conformance.profile import JOIN, Profile
 from eightfold.conformance.units.registry import unit_cases
@@ -105,15 +105,13 @@ class Contract:
         there = [each.of(choices) for each in known]
         known += [each for _, each in undone if each.of(choices) not in there]
 
-        def steps(cases: Cases, index: int, place: int) -> Steps:
-            return self.steps(take(cases, index))
-
         return replace(
             base,
             name=self.name,
             mistakes=tuple(known),
-            compute=lambda cases, mistakes: compute(made(choices, mistakes), self.spec, cases),
-            steps=steps,
+            choices=choices,
+            arithmetic=lambda choices, cases: compute(choices, self.spec, cases),
+            steps=lambda cases, index, place: self.steps(take(cases, index)),
         )
 
     def _without(self, rule: Mistake) -> Mistake:

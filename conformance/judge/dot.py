@@ -12,7 +12,7 @@ import numpy as np
 from eightfold.conformance.judge.arithmetic import saturate, wrap
 from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds, wide
-from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, Table, made, named
+from eightfold.conformance.judge.subject import Cases, Steps, Subject, Table, named
 from eightfold.conformance.units.dot import differences
 from eightfold.golden.fixed_point import Integers, wrap32
 
@@ -221,11 +221,6 @@ MISTAKES = named(_TABLE)
 """What dot products do in place of the reference."""
 
 
-def results_with(cases: Cases, mistakes: tuple[Mistake, ...] = ()) -> Integers:
-    """Return the results of a dot product with ``mistakes``; without, the reference's."""
-    return compute(made(DotArithmetic(), mistakes), cases)
-
-
 def features(cases: Cases, meant: Mask) -> Features:
     """Return the features of cases: of their fields, and of values inside the sum."""
     n, zx, zw = (cases[name] for name in ("length", "input_zero_point", "weight_zero_point"))
@@ -307,7 +302,8 @@ def _steps(cases: Cases, index: int, place: int) -> Steps:
 DOT = Subject(
     name="dot",
     mistakes=MISTAKES,
-    compute=results_with,
+    choices=DotArithmetic(),
+    arithmetic=compute,
     features=features,
     sizes=sizes,
     shown=_shown,

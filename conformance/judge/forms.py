@@ -1,6 +1,6 @@
 """The forms of requantization that a unit can claim: golden's results and arithmetic of each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,19 +34,53 @@ scaled value is an int32: other cases have no result to hold anything against.
 FIELDS = ("acc", "multiplier", "shift", "zero_point", "low", "high")
 """What every case has."""
 
+_UNSCALED = ("acc", "bias", "zero_point", "low", "high")
+"""What is the same in golden's terms."""
+
 
 @dataclass(frozen=True)
 class Form:
-    """A form of requantization: its name, and golden's function of cases and of one case."""
+    """A form of requantization, by golden's functions."""
 
     name: str
     what: str
-    results: Callable[[Cases], Integers]
-    steps: Callable[[dict[str, int]], list[Step]]
     roundings: int
     """2, or 1 of the whole product."""
-    fraction_bits: int
-    """The multiplier's fraction bits: one is ``acc * multiplier * 2^(shift - fraction_bits)``."""
+    fraction_bits: int = 31
+    """The multiplier's fraction bits: one is ``acc * multiplier * 2^(shift - fraction_bits)``. They
+    are 31 of TFLite, and 0 of TPU-MLIR."""
+
+    def results(self, cases: Cases) -> Integers:
+        """Return golden's results of cases, shape (n,)."""
+        if not self.fraction_bits:
+            fields = requantizer(cases["multiplier"], -cases["shift"])
+            given = {name: cases[name] for name in _UNSCALED if name in cases}
+            return requantize(**fields | given).astype(np.int64)
+        scaled = multiply_by_quantized_multiplier(
+            operand(cases), cases["multiplier"], cases["shift"], single=self.roundings == 1
+        )
+        return np.clip(wrap32(scaled + cases["zero_point"]), cases["low"], cases["high"])
+
+    def steps(self, case: dict[str, int]) -> list[Step]:
+        """Return golden's arithmetic of one case; the last value is the result."""
+        found: list[Step] = []
+        if not self.fraction_bits:
+            fields = requantizer(case["multiplier"], -case["shift"])
+            factor, right = int(fields["multiplier"]), int(fields["right"])
+            if case["shift"] > 0:
+                text = f"min({case['multiplier']} << {case['shift']}, {INT32_MAX})"
+                found.append((text, factor))
+            given = {name: case[name] for name in _UNSCALED if name in case}
+            given |= {"multiplier": factor, "right": right, "single": 1}
+            return found + explain_requantize(**given, rounding="half_up")
+        x = case["acc"]
+        if "bias" in case:
+            x = int(wrap32(x + case["bias"]))
+            found.append((f"wrap32({case['acc']} + bias {case['bias']})", x))
+        single = self.roundings == 1
+        found += explain_multiplication(x, case["multiplier"], case["shift"], single=single)
+        bounds = (case["low"], case["high"])
+        return found + explain_offset_and_clamp(found[-1][1], case["zero_point"], bounds)
 
 
 def operand(cases: Cases) -> Integers:
@@ -72,55 +106,7 @@ def take(cases: Cases, index: int) -> dict[str, int]:
     return {name: int(values[index]) for name, values in cases.items()}
 
 
-def _tflite(single: bool) -> Callable[[Cases], Integers]:
-    def results(cases: Cases) -> Integers:
-        scaled = multiply_by_quantized_multiplier(
-            operand(cases), cases["multiplier"], cases["shift"], single=single
-        )
-        return np.clip(wrap32(scaled + cases["zero_point"]), cases["low"], cases["high"])
-
-    return results
-
-
-def _tflite_steps(single: bool) -> Callable[[dict[str, int]], list[Step]]:
-    def steps(case: dict[str, int]) -> list[Step]:
-        found: list[Step] = []
-        x = case["acc"]
-        if "bias" in case:
-            x = int(wrap32(x + case["bias"]))
-            found.append((f"wrap32({case['acc']} + bias {case['bias']})", x))
-        found += explain_multiplication(x, case["multiplier"], case["shift"], single=single)
-        bounds = (case["low"], case["high"])
-        return found + explain_offset_and_clamp(found[-1][1], case["zero_point"], bounds)
-
-    return steps
-
-
-def _tpu_mlir(cases: Cases) -> Integers:
-    fields = requantizer(cases["multiplier"], -cases["shift"])
-    given = {name: cases[name] for name in ("acc", "zero_point", "low", "high")}
-    return requantize(**fields | given | {"bias": cases.get("bias", 0)}).astype(np.int64)
-
-
-def _tpu_mlir_steps(case: dict[str, int]) -> list[Step]:
-    fields = requantizer(case["multiplier"], -case["shift"])
-    factor, right = int(fields["multiplier"]), int(fields["right"])
-    found: list[Step] = []
-    if case["shift"] > 0:
-        text = f"min({case['multiplier']} << {case['shift']}, {INT32_MAX})"
-        found.append((text, factor))
-    return found + explain_requantize(
-        case["acc"],
-        bias=case.get("bias", 0),
-        multiplier=factor,
-        right=right,
-        single=1,
-        rounding="half_up",
-        zero_point=case["zero_point"],
-        low=case["low"],
-        high=case["high"],
-    )
-
+_OF_TPU_MLIR = "TPU-MLIR's multiplier of {} bits and rshift: one rounding, ties up"
 
 FORMS = {
     form.name: form
@@ -129,35 +115,15 @@ FORMS = {
             "tflite",
             "TFLite's two roundings: the high multiply, ties up, then the right shift, ties away "
             "from zero",
-            _tflite(False),
-            _tflite_steps(False),
             roundings=2,
-            fraction_bits=31,
         ),
         Form(
             "tflite_single",
             "TFLite built with single rounding: the 64-bit product shifted once, ties up",
-            _tflite(True),
-            _tflite_steps(True),
             roundings=1,
-            fraction_bits=31,
         ),
-        Form(
-            "tpu_mlir_8",
-            "TPU-MLIR's multiplier of 8 bits and rshift: one rounding, ties up",
-            _tpu_mlir,
-            _tpu_mlir_steps,
-            roundings=1,
-            fraction_bits=0,
-        ),
-        Form(
-            "tpu_mlir_32",
-            "TPU-MLIR's multiplier of 32 bits and rshift: one rounding, ties up",
-            _tpu_mlir,
-            _tpu_mlir_steps,
-            roundings=1,
-            fraction_bits=0,
-        ),
+        Form("tpu_mlir_8", _OF_TPU_MLIR.format(8), roundings=1, fraction_bits=0),
+        Form("tpu_mlir_32", _OF_TPU_MLIR.format(32), roundings=1, fraction_bits=0),
     )
 }
 """The forms by name."""

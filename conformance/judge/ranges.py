@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.judge.rules import Features, Mask, bounds
-from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, Table, made, named
+from eightfold.conformance.judge.subject import Cases, Steps, Subject, Table, named
 from eightfold.conformance.judge.tables import scales
 from eightfold.golden.fake_quantize import ZERO_POINT_TOLERANCE
 from eightfold.golden.fixed_point import Integers
@@ -203,16 +203,11 @@ MISTAKES = named(_TABLE)
 """What converters of ranges do in place of the reference."""
 
 
-def results_with(cases: Cases, mistakes: tuple[Mistake, ...] = ()) -> Integers:
-    """Return the results of a converter with ``mistakes``; without, the reference's."""
-    return compute(made(RangeArithmetic(), mistakes), cases)
-
-
 def features(cases: Cases, meant: Mask) -> Features:
     """Return the features of ranges."""
     low, high, out_low, out_high = _limits(cases)
     levels = cases["levels"]
-    results = results_with(cases)
+    results = compute(RangeArithmetic(), cases)
     finite = np.isfinite(low) & np.isfinite(high)
     usable = finite & (low < high)
     width = np.where(usable, high - low, 1.0)
@@ -261,7 +256,7 @@ def _shown(cases: Cases, index: int, place: int) -> Mapping[str, Any]:
 
 def _steps(cases: Cases, index: int, place: int) -> Steps:
     case = {name: values[index : index + 1] for name, values in cases.items()}
-    valid, scale, zero_point = results_with(case)[0].tolist()
+    valid, scale, zero_point = compute(RangeArithmetic(), case)[0].tolist()
     low, high = (limit.item() for limit in _limits(case)[:2])
     levels = int(case["levels"][0])
     found: list[tuple[str, Any]] = []
@@ -293,7 +288,8 @@ def value(result: int, place: int) -> str:
 RANGES = Subject(
     name="fake_quantize",
     mistakes=MISTAKES,
-    compute=results_with,
+    choices=RangeArithmetic(),
+    arithmetic=compute,
     features=features,
     sizes=sizes,
     shown=_shown,

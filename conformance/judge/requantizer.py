@@ -5,10 +5,11 @@ from functools import cache, partial
 
 import numpy as np
 
+from eightfold.conformance.judge.arithmetic import compute, reference_arithmetic
 from eightfold.conformance.judge.forms import FIELDS, Cases, Form, form_of, operand, take
 from eightfold.conformance.judge.rules import Features, Mask, bounds, wide
-from eightfold.conformance.judge.subject import Steps, Subject
-from eightfold.conformance.judge.variants import mistakes_of, results_with
+from eightfold.conformance.judge.subject import Subject
+from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.golden.fixed_point import INT32_MAX, Integers, srdhm, wrap32
 from eightfold.golden.rounding import rounding_shift
 
@@ -154,17 +155,15 @@ def requantizer(form: str, biased: bool = False) -> Subject:
     there is no such form."""
     kind = form_of(form)
 
-    def steps(cases: Cases, index: int, place: int) -> Steps:
-        return kind.steps(take(cases, index))
-
     return Subject(
         name=form,
         mistakes=mistakes_of(form, biased),
-        compute=lambda cases, mistakes: results_with(kind, cases, *mistakes),
+        choices=reference_arithmetic(kind),
+        arithmetic=lambda choices, cases: compute(choices, kind, cases),
         features=partial(features, kind),
         sizes=sizes,
         shown=lambda cases, index, place: take(cases, index),
-        steps=steps,
+        steps=lambda cases, index, place: kind.steps(take(cases, index)),
     )
 
 

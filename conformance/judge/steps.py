@@ -14,7 +14,7 @@ import numpy as np
 from eightfold.conformance.judge.dot import DOT, OPERANDS, ZERO_POINTS
 from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds, wide
-from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, Table, made, named
+from eightfold.conformance.judge.subject import Cases, Steps, Subject, Table, named
 from eightfold.conformance.units.sequence import sums
 from eightfold.golden.fixed_point import Integers
 
@@ -157,17 +157,13 @@ def steps_of(columns: Cases, begins: Sequence[int]) -> tuple[Subject, Cases]:
     """Return the subject of these steps, and its cases; ``begins``: see `compute`."""
 
     @cache
-    def whole(mistakes: tuple[str, ...]) -> Integers:
-        chosen = [each for each in MISTAKES if each.name in mistakes]
-        return compute(made(StepArithmetic(), chosen), columns, begins)
-
-    def results(cases: Cases, mistakes: tuple[Mistake, ...] = ()) -> Integers:
-        return whole(tuple(each.name for each in mistakes))[cases["place"]]
+    def whole(a: StepArithmetic) -> Integers:
+        return compute(a, columns, begins)
 
     def steps(cases: Cases, index: int, place: int) -> Steps:
         case = _shown(cases, index, place)
-        at = int(cases["place"][index])
-        total = case["bias"] if case["clear"] else int(whole(())[at - 1])
+        at, right = int(cases["place"][index]), whole(StepArithmetic())
+        total = case["bias"] if case["clear"] else int(right[at - 1])
         found = [("bias" if case["clear"] else "the result before", total)]
         for x, w in zip(case["inputs"], case["weights"], strict=True):
             product = (x - case["input_zero_point"]) * w
@@ -175,12 +171,13 @@ def steps_of(columns: Cases, begins: Sequence[int]) -> tuple[Subject, Cases]:
                 (f"{total} + ({x} - zx {case['input_zero_point']}) * {w}", total + product)
             )
             total += product
-        return [*found, (f"wrap32({total})", int(whole(())[at]))]
+        return [*found, (f"wrap32({total})", int(right[at]))]
 
     subject = Subject(
         name="sequence",
         mistakes=MISTAKES,
-        compute=results,
+        choices=StepArithmetic(),
+        arithmetic=lambda a, cases: whole(a)[cases["place"]],
         features=features,
         sizes=lambda cases: np.sum(
             [bits(np.abs(cases["inputs"]).max(axis=1)), bits(cases["bias"])], axis=0

@@ -87,8 +87,10 @@ class Subject:
     name: str
     mistakes: tuple[Mistake, ...]
     """That one can make, in the order in which they are named."""
-    compute: Callable[[Cases, tuple[Mistake, ...]], Integers]
-    """The results of a unit that makes these mistakes; without one the reference's."""
+    choices: Any
+    """Those of the reference."""
+    arithmetic: Callable[[Any, Cases], Integers]
+    """The results of a unit that computes as choices say."""
     features: Callable[[Cases, Mask], Features]
     """The features of the cases, for `rules.clauses_of`; the mask is what is meant."""
     sizes: Callable[[Cases], Integers]
@@ -102,6 +104,10 @@ class Subject:
     value: Callable[[int, int], Any] | None = None
     """A result as a person reads it, by its place, where that is not the integer: differences of
     such results say nothing."""
+
+    def compute(self, cases: Cases, mistakes: tuple[Mistake, ...] = ()) -> Integers:
+        """Return the results of a unit that makes these mistakes; without one the reference's."""
+        return self.arithmetic(made(self.choices, mistakes), cases)
 
 
 def rows(cases: Cases, indices: NDArray[np.int64] | Mask | slice) -> dict[str, Integers]:

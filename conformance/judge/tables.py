@@ -4,7 +4,7 @@ Cases are the columns of `eightfold.conformance.units.tables`, in int64; scales 
 float32.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
@@ -17,7 +17,7 @@ from eightfold.conformance.judge.arithmetic import compute as requantize
 from eightfold.conformance.judge.forms import FORMS, Form
 from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds
-from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made, named, rows
+from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, named, rows
 from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.conformance.units.tables import OPERATORS
 from eightfold.golden.fixed_point import (
@@ -211,11 +211,17 @@ _ROUNDED = {
 }
 
 
-_OF_ALL = {
+_OF_INPUT = {
     ("input_zero_point_missing", "input_zero_point", "missing"): "The input's zero point is not "
     "subtracted.",
     ("input_zero_point_added", "input_zero_point", "added"): "The input's zero point is added, not "
     "subtracted.",
+}
+
+_OF_ORDER = {(name, "order", order): text for (name, order), text in ORDERED.items()}
+
+_OF_ALL = {
+    **_OF_INPUT,
     ("wraps", "clamp", "wraps"): "What exceeds 127 wraps in 8 bits and is not clamped.",
     ("symmetric", "clamp", "symmetric"): "The least result is -127.",
     ("input_compared_unsigned", "input_range", "unsigned"): "The input less its zero point is "
@@ -223,7 +229,7 @@ _OF_ALL = {
     "result.",
     ("result_compared_unsigned", "clamp", "unsigned"): "The result is compared with 127 without "
     "its sign: what is negative becomes 127.",
-    **{(name, "order", order): text for (name, order), text in ORDERED.items()},
+    **_OF_ORDER,
 }
 
 _OF_LOGISTIC = {
@@ -244,7 +250,6 @@ _OF_FLOATS = {
 
 
 def _mistakes(operator: str, fixed: bool) -> tuple[Mistake, ...]:
-    name = operator.lower()
     low = OFFSETS[operator]
     steps = STEPS[operator]["exact"]  # further out it would not show
     end = "4" if low else "2"
@@ -279,26 +284,29 @@ def _mistakes(operator: str, fixed: bool) -> tuple[Mistake, ...]:
             Mistake("one_step_less", f"The function is {text}.", {"steps": "one_less"}),
             Mistake(f"input_{end}", f"The input is cut to -{end} to {end}.", {"input_range": end}),
         ]
-    return tuple(replace(each, name=f"{name}_{each.name}") for each in found)
+    return _called(operator, found)
+
+
+def _called(operator: str, mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:
+    """Return mistakes whose names begin with the operator's."""
+    return tuple(replace(each, name=f"{operator.lower()}_{each.name}") for each in mistakes)
 
 
 @cache
 def float_table(operator: str, reference: Reference) -> Subject:
     """Return LOGISTIC or TANH by the kernels of LiteRT, or of TFLite Micro (``tflm``)."""
     fixed = reference == "tflm"
-    choices = TableArithmetic(form="fixed_point") if fixed else TableArithmetic()
-
-    def steps(cases: Cases, index: int, place: int) -> Steps:
-        return (_fixed_steps if fixed else _float_steps)(operator, shown(cases, index, place))
+    explained = _fixed_steps if fixed else _float_steps
 
     return Subject(
         name=operator,
         mistakes=_mistakes(operator, fixed),
-        compute=lambda cases, mistakes: compute(made(choices, mistakes), operator, cases),
+        choices=TableArithmetic(form="fixed_point") if fixed else TableArithmetic(),
+        arithmetic=lambda choices, cases: compute(choices, operator, cases),
         features=features,
         sizes=sizes,
         shown=shown,
-        steps=steps,
+        steps=lambda cases, index, place: explained(operator, shown(cases, index, place)),
         places=place_name,
     )
 
@@ -419,25 +427,14 @@ ALWAYS_INT8 = {
 """Mistakes of a requantizer that a table of codes cannot show, whatever its scales: the clamp is
 that of int8, the accumulator has nine bits, and a ratio's multiplier its leading one."""
 
-_QUANTIZE_OWN = named(
-    {
-        ("quantize_ratio_float32", "ratio", "float32"): "The ratio of the scales is computed in "
-        "float32, in place of float64.",
-        ("quantize_inverse_float32", "ratio", "inverse"): "The input's scale is multiplied by the "
-        "output's inverse, which is rounded to float32.",
-        (
-            "quantize_input_zero_point_missing",
-            "input_zero_point",
-            "missing",
-        ): "The input's zero point is not subtracted.",
-        (
-            "quantize_input_zero_point_added",
-            "input_zero_point",
-            "added",
-        ): "The input's zero point is added, not subtracted.",
-        **{(f"quantize_{name}", "order", order): text for (name, order), text in ORDERED.items()},
-    }
-)
+_OF_QUANTIZE = {
+    ("ratio_float32", "ratio", "float32"): "The ratio of the scales is computed in float32, in "
+    "place of float64.",
+    ("inverse_float32", "ratio", "inverse"): "The input's scale is multiplied by the output's "
+    "inverse, which is rounded to float32.",
+    **_OF_INPUT,
+    **_OF_ORDER,
+}
 
 
 def _ratio(way: str, cases: Cases) -> Any:
@@ -467,21 +464,17 @@ def compute_quantize(choices: QuantizeArithmetic, form: Form, cases: Cases) -> I
 def quantize_table(single: bool) -> Subject:
     """Return QUANTIZE with TFLite's two roundings, or with one."""
     form = FORMS["tflite_single" if single else "tflite"]
-    inner = reference_arithmetic(form)
-    choices = QuantizeArithmetic(**vars(inner))
     mistakes = [each for each in mistakes_of(form.name) if each.name not in ALWAYS_INT8]
-
-    def steps(cases: Cases, index: int, place: int) -> Steps:
-        return _quantize_steps(form, shown(cases, index, place))
 
     return Subject(
         name="QUANTIZE",
-        mistakes=(*mistakes, *_QUANTIZE_OWN),
-        compute=lambda cases, mistakes: compute_quantize(made(choices, mistakes), form, cases),
+        mistakes=(*mistakes, *_called("QUANTIZE", named(_OF_QUANTIZE))),
+        choices=QuantizeArithmetic(**vars(reference_arithmetic(form))),
+        arithmetic=lambda choices, cases: compute_quantize(choices, form, cases),
         features=features,
         sizes=sizes,
         shown=shown,
-        steps=steps,
+        steps=lambda cases, index, place: _quantize_steps(form, shown(cases, index, place)),
         places=place_name,
     )
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from eightfold.conformance.judge.arithmetic import wrap
 from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds
-from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, made
+from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject
 from eightfold.conformance.judge.tables import scales
 from eightfold.conformance.units.tpu_mlir import COLUMNS, TAPS, TEXTS
 from eightfold.golden.fixed_point import Integers
@@ -48,9 +48,8 @@ class FormArithmetic:
     quotient: str = "with_zero_point"
 
 
-def compute(unit: str, mistakes_: FormArithmetic, cases: Cases) -> Integers:
+def compute(unit: str, a: FormArithmetic, cases: Cases) -> Integers:
     """Return results of a form that computes as the arithmetic says, shape (n,)."""
-    a = mistakes_
     offset = 128 * cases["uint8"]
     if a.codes == "signed":
         names = {"x", "y", "inputs"} & cases.keys()
@@ -212,11 +211,6 @@ def mistakes(unit: str) -> tuple[Mistake, ...]:
     return (*own, *roundings)
 
 
-def results_with(unit: str, cases: Cases, made_: tuple[Mistake, ...] = ()) -> Integers:
-    """Return the results of a form with mistakes; without, the reference's."""
-    return compute(unit, made(FormArithmetic(), made_), cases)
-
-
 def _features(cases: Cases, meant: Mask) -> Features:
     table: dict[str, Any] = {"codes of uint8": cases["uint8"] == 1}
     for name, values in cases.items():
@@ -242,7 +236,7 @@ def _shown(cases: Cases, index: int, place: int) -> Mapping[str, Any]:
 def _steps(unit: str, cases: Cases, index: int, place: int) -> Steps:
     case = {name: values[index : index + 1] for name, values in cases.items()}
     whole = _VALUES[unit](FormArithmetic(), {"zero_point": 0 * case["uint8"], **case})
-    result = int(results_with(unit, case)[0])
+    result = int(compute(unit, FormArithmetic(), case)[0])
     return [("rounded, with its zero point", int(whole[0])), (f"saturate({int(whole[0])})", result)]
 
 
@@ -250,7 +244,8 @@ SUBJECTS: dict[str, Subject] = {
     unit: Subject(
         name=unit,
         mistakes=mistakes(unit),
-        compute=partial(results_with, unit),
+        choices=FormArithmetic(),
+        arithmetic=partial(compute, unit),
         features=_features,
         sizes=_sizes,
         shown=_shown,

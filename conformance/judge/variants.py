@@ -231,13 +231,8 @@ def mistakes_of(form: str, biased: bool = False) -> tuple[Mistake, ...]:
     )
 
 
-NUDGES = {"first_nudges", "second_nudges"}
-"""Fields of cases that say how often a rounding's addend is added once more: none has them but for
-faults of control."""
-
-
 def results_with(form: Form, cases: Cases, *mistakes: Mistake) -> Integers:
     """Return the results of a requantizer of ``form`` with ``mistakes``; without, golden's."""
-    if not mistakes and not NUDGES & cases.keys():
+    if not mistakes:
         return form.results(cases)
     return compute(made(reference_arithmetic(form), mistakes), form, cases)
