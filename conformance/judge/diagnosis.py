@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eightfold.conformance.answers import MISSING, UNKNOWN
 from eightfold.conformance.judge.explain import (
@@ -179,14 +180,22 @@ def judge(form: str, cases: Cases, results: Integers) -> UnitVerdict:
 
 
 def examine(
-    subject: Subject, cases: Cases, expected: Integers, results: Integers, *, crashed: bool = False
+    subject: Subject,
+    cases: Cases,
+    expected: Integers,
+    results: Integers,
+    *,
+    numbers: NDArray[np.int64] | None = None,
+    crashed: bool = False,
 ) -> UnitVerdict:
     """Return the verdict on the results of a unit.
 
     ``expected`` and ``results``: the reference's and theirs, int64 of shape (n,), or (n, length); n
-    may be 0, and theirs any integer, `MISSING` or `UNKNOWN`. ``crashed``: whether results are
-    missing because what should have answered has ended with an error.
+    may be 0, and theirs any integer, `MISSING` or `UNKNOWN`. ``numbers``: of the cases, by which
+    the failing ones are called; by default their places. ``crashed``: whether results are missing
+    because what should have answered has ended with an error.
     """
+    named = np.arange(len(expected)) if numbers is None else numbers
     found = outcomes(expected, results)
     if crashed:
         found[found == CaseOutcome.MISSING] = CaseOutcome.CRASHED
@@ -208,8 +217,8 @@ def examine(
         unexplained=int(remainder.sum()),
         differences=_differences(subject, cases, expected, results, explained),
         silent=_describe(subject, cases, ~known),
-        failure=_smallest(subject, cases, expected, results, found),
-        failed=tuple(_failed(subject, expected, results, found)),
+        failure=_smallest(subject, cases, expected, results, found, named),
+        failed=tuple(_failed(subject, expected, results, found, named)),
         power=power(subject, cases, expected),
     )
 
@@ -279,7 +288,12 @@ def _bounded(results: Integers) -> Integers:
 
 
 def _smallest(
-    subject: Subject, cases: Cases, expected: Integers, results: Integers, found: Integers
+    subject: Subject,
+    cases: Cases,
+    expected: Integers,
+    results: Integers,
+    found: Integers,
+    numbers: NDArray[np.int64],
 ) -> SmallestFailure | None:
     """Return the failing case of fewest bits, the first of several; a known result before none."""
     failing = np.flatnonzero(found != CaseOutcome.EXACT)
@@ -295,7 +309,7 @@ def _smallest(
     if result is not None and subject.value is not None:
         result = subject.value(result, place)
     return SmallestFailure(
-        index=index,
+        index=int(numbers[index]),
         case=subject.shown(cases, index, place),
         outcome=outcome,
         steps=tuple(subject.steps(cases, index, place)),
@@ -304,7 +318,11 @@ def _smallest(
 
 
 def _failed(
-    subject: Subject, expected: Integers, results: Integers, found: Integers
+    subject: Subject,
+    expected: Integers,
+    results: Integers,
+    found: Integers,
+    numbers: NDArray[np.int64],
 ) -> list[FailedCase]:
     """Return the first cases that are not exact, with the first wrong result of each."""
     listed = []
@@ -314,7 +332,7 @@ def _failed(
         if outcome <= CaseOutcome.WRONG:
             got, asked = np.atleast_1d(results[index]), np.atleast_1d(expected[index])
             message = _message(subject, got, asked)
-        listed.append(FailedCase(name=str(index), outcome=outcome, message=message))
+        listed.append(FailedCase(name=str(numbers[index]), outcome=outcome, message=message))
     return listed
 
 

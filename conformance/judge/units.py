@@ -52,7 +52,7 @@ def displacement(expected: Columns, results: Columns) -> tuple[int, int] | None:
     if not wrong.size:
         return None
     first = int(wrong[0])
-    for by in _distances():
+    for by in (sign * distance for distance in range(1, REACH + 1) for sign in (1, -1)):
         later = slice(max(first, by), len(wanted) + min(by, 0))
         other = slice(later.start - by, later.stop - by)
         if later.stop - later.start >= ENOUGH and np.array_equal(given[later], wanted[other]):
@@ -84,12 +84,6 @@ def _rows(results: Columns) -> NDArray[np.int64]:
     return np.concatenate([values.reshape(len(values), -1) for values in columns], axis=1)
 
 
-def _distances() -> Iterator[int]:
-    for distance in range(1, REACH + 1):
-        yield distance
-        yield -distance
-
-
 def judge_unit(
     unit: str,
     profile: Profile,
@@ -110,14 +104,29 @@ def judge_unit(
     columns = {name: np.asarray(values).astype(np.int64) for name, values in cases.inputs.items()}
     named = np.arange(len(cases)) if numbers is None else numbers
     simulations = answers.simulations or (Simulation(len(cases)),)
-    kept = [each for each in _parts(unit, profile, columns, simulations) if len(each.indices)]
-    parts = [_judged(part, expected, results, answers.crashed, named, cases.kinds) for part in kept]
-    control = _control(kept, parts, expected, results, simulations)
-    failed = sorted((each for part in parts for each in part.failed), key=lambda f: int(f.name))
-    counts = {
-        outcome: sum(part.verdict.counts[outcome] for part in parts) for outcome in CaseOutcome
-    }
-    mistakes = _mistakes(parts) if control is None else control.mistakes
+    parts = [each for each in _parts(unit, profile, columns, simulations) if len(each.indices)]
+    verdicts = [
+        examine(
+            part.subject,
+            part.cases,
+            expected[part.indices],
+            results[part.indices],
+            numbers=named[part.indices],
+            crashed=answers.crashed,
+        )
+        for part in parts
+    ]
+    judged = [(part.label, verdict) for part, verdict in zip(parts, verdicts, strict=True)]
+    control = _control(parts, verdicts, expected, results, simulations)
+    kinds = dict(zip(named.tolist(), cases.kinds.tolist(), strict=True))
+    failed = sorted(
+        (_with_kind(each, kinds[int(each.name)]) for found in verdicts for each in found.failed),
+        key=lambda each: int(each.name),
+    )
+    counts = {outcome: sum(each.counts[outcome] for each in verdicts) for outcome in CaseOutcome}
+    mistakes = _mistakes(verdicts) if control is None else control.mistakes
+    explained = mistakes or _mistakes(verdicts)
+    moved = "" if explained else displacement_sentence(cases.results, answers.results)
     note = answers.note.strip().rstrip(".")
     deviates = answers.extra or any(n for outcome, n in counts.items() if outcome)
     return ClaimFinding(
@@ -127,21 +136,19 @@ def judge_unit(
         mistakes=mistakes,
         rules=broken(unit, mistakes) if deviates and profile.spec == "tflite" else (),
         diagnosis=(
-            *(_sentences(parts) if control is None else control.diagnosis),
-            *(_order(parts, cases, answers) if control is None or not control.mistakes else ()),
+            *(_sentences(judged) if control is None else control.diagnosis),
+            *([moved] if moved else []),
             *_by_kind(cases.kinds, ~agree(results, expected)),
             *([f"What answered has said: {note}."] if note else []),
         ),
         failed=tuple(failed[:LISTED]),
-        smallest=_smallest(parts),
+        smallest=_smallest(judged),
         contract=_distance(unit, profile, columns, cases.kinds),
         power=tuple(
-            f"{part.label}{sentence}"
-            for part in parts
-            for sentence in part.verdict.power.sentences()
+            f"{label}{sentence}" for label, each in judged for sentence in each.power.sentences()
         ),
-        known=sum(part.verdict.power.mistakes for part in parts),
-        unseen=sum(len(part.verdict.power.unseen) for part in parts),
+        known=sum(each.power.mistakes for each in verdicts),
+        unseen=sum(len(each.power.unseen) for each in verdicts),
     )
 
 
@@ -157,15 +164,6 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class _Judged:
-    """What was found of a part; its cases have their numbers among all that were drawn."""
-
-    verdict: UnitVerdict
-    failed: tuple[FailedCase, ...]
-    label: str
-
-
-@dataclass(frozen=True)
 class _Control:
     """A fault of control in place of what arithmetic may explain."""
 
@@ -175,7 +173,7 @@ class _Control:
 
 def _control(
     parts: list[_Part],
-    judged: list[_Judged],
+    verdicts: list[UnitVerdict],
     expected: Integers,
     results: Integers,
     simulations: tuple[Simulation, ...],
@@ -187,7 +185,7 @@ def _control(
         for how, pair in each.again.items():
             count, right = again.get(how, (0, 0))
             again[how] = (count + pair[0], right + pair[1])
-    if _mistakes(judged) and not is_control(again):
+    if _mistakes(verdicts) and not is_control(again):
         return None
     if agree(expected, results).all() or len(parts) != 1:
         return None
@@ -266,55 +264,26 @@ def _joined(unit: str, arrays: Mapping[str, NDArray], count: int) -> Integers:
     return np.concatenate(wide, axis=1)
 
 
-def _judged(
-    part: _Part,
-    expected: Integers,
-    results: Integers,
-    crashed: bool,
-    numbers: NDArray[np.int64],
-    kinds: NDArray[np.str_],
-) -> _Judged:
-    whole = len(part.indices) == len(expected)
-    chosen = slice(None) if whole else part.indices
-    verdict = examine(part.subject, part.cases, expected[chosen], results[chosen], crashed=crashed)
-    failed = tuple(
-        replace(_with_kind(each, str(kinds[index])), name=str(numbers[index]))
-        for each in verdict.failed
-        for index in [part.indices[int(each.name)]]
-    )
-    if verdict.failure is not None:
-        index = int(numbers[part.indices[verdict.failure.index]])
-        verdict = replace(verdict, failure=replace(verdict.failure, index=index))
-    return _Judged(verdict, failed, part.label)
-
-
-def _mistakes(parts: list[_Judged]) -> tuple[str, ...]:
+def _mistakes(verdicts: list[UnitVerdict]) -> tuple[str, ...]:
     """Return the names of what explains all that deviates."""
-    deviating = [part.verdict for part in parts if _is_wrong(part.verdict)]
+    deviating = [each for each in verdicts if each.counts[CaseOutcome.EXACT] < each.known]
     if not all(verdict.explanations for verdict in deviating):
         return ()
     return tuple(each.name for verdict in deviating for each in verdict.explanations)
 
 
-def _is_wrong(verdict: UnitVerdict) -> bool:
-    """Return whether some result that is known is not exact."""
-    return verdict.counts[CaseOutcome.EXACT] < verdict.known
+_Labelled = list[tuple[str, UnitVerdict]]
+"""Verdicts on parts, each with what its sentences begin with."""
 
 
-def _sentences(parts: list[_Judged]) -> Iterator[str]:
-    for part in parts:
-        first, *others = part.verdict.diagnosis() or [""]
+def _sentences(judged: _Labelled) -> Iterator[str]:
+    for label, verdict in judged:
+        first, *others = verdict.diagnosis() or [""]
         if first:
-            yield f"{part.label}{first}"
+            yield f"{label}{first}"
             yield from others
-        elif part.label and any(not other.verdict.conforms for other in parts):
-            yield f"{part.label}all {part.verdict.cases} are exact."
-
-
-def _order(parts: list[_Judged], cases: UnitCases, answers: UnitAnswers) -> Iterator[str]:
-    """Return what results say that no mistake explains, but are right for other cases."""
-    if not _mistakes(parts) and (sentence := displacement_sentence(cases.results, answers.results)):
-        yield sentence
+        elif label and any(not other.conforms for _, other in judged):
+            yield f"{label}all {verdict.cases} are exact."
 
 
 def _by_kind(kinds: NDArray[np.str_], wrong: NDArray[np.bool_]) -> Iterator[str]:
@@ -337,12 +306,11 @@ def _with_kind(case: FailedCase, kind: str) -> FailedCase:
     return replace(case, message=f"{case.message} ({kind})" if case.message else kind)
 
 
-def _smallest(parts: list[_Judged]) -> tuple[str, ...]:
+def _smallest(judged: _Labelled) -> tuple[str, ...]:
     """Return the smallest failing case, of the first part that has one with a known result."""
-    failures = [part.verdict.failure for part in parts if part.verdict.failure]
-    failures.sort(key=lambda failure: failure.result is None)
-    label = {id(part.verdict.failure): part.label for part in parts}
+    failures = [(label, each.failure) for label, each in judged if each.failure]
     if not failures:
         return ()
-    first, *others = failures[0].lines()
-    return (f"{label[id(failures[0])]}{first}", *others)
+    label, failure = min(failures, key=lambda each: each[1].result is None)
+    first, *others = failure.lines()
+    return (f"{label}{first}", *others)
