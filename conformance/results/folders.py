@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -281,8 +281,7 @@ def judge_folders(
     """
     if (vectors / SUMS).exists() or (vectors / SET).exists():
         return _judge_set(load_set(vectors), results, judge_models)
-    folders = _pairs(vectors, results)
-    loaded = [(load_vectors(folder), theirs) for folder, theirs in folders]
+    loaded = [(load_vectors(folder), theirs) for folder, theirs in _pairs(vectors, results)]
     first = loaded[0][0]
     for other, _ in loaded[1:]:
         if (other.profile, other.level, other.seed) != (first.profile, first.level, first.seed):
@@ -291,9 +290,10 @@ def judge_folders(
                 f"{other.drawn_by}; judge them one by one"
             )
     findings: dict[str, ClaimFinding] = {}
-    names: dict[str, Sequence[str]] = {}
+    models = _Models(judge_models, first.profile)
     for each, theirs in loaded:
-        found = _judge(each, theirs, judge_models, draw, names)
+        judge = _judge_models if each.unit in OF_MODELS else _judge_unit
+        found = judge(each, theirs, models, draw)
         if twice := sorted(findings.keys() & found.keys()):
             raise InputError(f"{vectors}: {twice[0]} is in two folders; leave one of them")
         findings |= found
@@ -303,14 +303,32 @@ def judge_folders(
         for claim in (*EVERY_UNIT, *OPERATORS, NETWORKS)
         if (name := f"{claim}.{aspect}".rstrip(".")) in findings
     )
-    return _stated(first, results, ordered, names)
+    return _stated(first, results, ordered, models)
+
+
+@dataclass(frozen=True)
+class _Models:
+    """What judges models, claim by claim; the names of their cases are kept."""
+
+    judge: JudgeModels
+    profile: Profile
+    names: dict[str, Sequence[str]] = field(default_factory=dict)
+
+    def finding(
+        self, claim: str, named: Mapping[str, OperatorCase], answers: Sequence[ModelAnswer]
+    ) -> ClaimFinding:
+        """Judge the models of a claim; failed ones are called by their folders."""
+        folders = self.names[claim] = list(named)
+        found = self.judge(parted(claim)[0], list(named.values()), answers, self.profile)
+        failed = tuple(
+            replace(each, name=folders[int(each.name)]) if each.name.isdecimal() else each
+            for each in found.failed
+        )
+        return replace(found, claim=claim, failed=failed)
 
 
 def _stated(
-    drawn: Vectors | FrozenSet,
-    results: Path,
-    findings: Iterable[ClaimFinding],
-    names: dict[str, Sequence[str]],
+    drawn: Vectors | FrozenSet, results: Path, findings: Iterable[ClaimFinding], models: _Models
 ) -> Judged:
     statement = Statement(
         subject=results.resolve().name or str(results),
@@ -320,7 +338,7 @@ def _stated(
         findings=tuple(findings),
         vectors=drawn.title if isinstance(drawn, FrozenSet) else "",
     )
-    return Judged(statement, names)
+    return Judged(statement, models.names)
 
 
 def _judge_set(found: FrozenSet, results: Path, judge_models: JudgeModels) -> Judged:
@@ -331,36 +349,21 @@ def _judge_set(found: FrozenSet, results: Path, judge_models: JudgeModels) -> Ju
             f"{results}: no folder of any claim of {found.folder}; give results of one at least, "
             f"{' or '.join(found.profile.claims[:2])} for example"
         )
-    findings: dict[str, ClaimFinding] = {}
-    names: dict[str, Sequence[str]] = {}
+    findings: list[ClaimFinding] = []
+    models = _Models(judge_models, found.profile)
     for claim in asked:
         if claim in found.units:
             cases = frozen_unit(found, claim)
             answers, *_ = read_answers(results / claim, claim, len(cases))
-            findings[claim] = judge_unit(claim, found.profile, cases, answers)
+            findings.append(judge_unit(claim, found.profile, cases, answers))
         else:
             named = frozen_models(found, claim)
-            given = [model_answer(results / name, case.model) for name, case in named.items()]
-            findings[claim] = _judge_named(claim, named, given, judge_models, found.profile, names)
-    return _stated(found, results, findings.values(), names)
+            findings.append(models.finding(claim, named, _model_answers(results, named)))
+    return _stated(found, results, findings, models)
 
 
-def _judge_named(
-    claim: str,
-    named: Mapping[str, OperatorCase],
-    answers: Sequence[ModelAnswer],
-    judge_models: JudgeModels,
-    profile: Profile,
-    names: dict[str, Sequence[str]],
-) -> ClaimFinding:
-    """Judge the models of a claim; failed ones are called by their folders, as in ``names``."""
-    folders = names[claim] = list(named)
-    found = judge_models(parted(claim)[0], list(named.values()), answers, profile)
-    failed = tuple(
-        replace(each, name=folders[int(each.name)]) if each.name.isdecimal() else each
-        for each in found.failed
-    )
-    return replace(found, claim=claim, failed=failed)
+def _model_answers(results: Path, named: Mapping[str, OperatorCase]) -> list[ModelAnswer]:
+    return [model_answer(results / name, case.model) for name, case in named.items()]
 
 
 def _pairs(vectors: Path, results: Path) -> list[tuple[Path, Path]]:
@@ -382,18 +385,11 @@ def _pairs(vectors: Path, results: Path) -> list[tuple[Path, Path]]:
     return [(folder, results / folder.name) for folder in folders]
 
 
-def _judge(
-    vectors: Vectors,
-    results: Path,
-    judge_models: JudgeModels,
-    draw: Draw,
-    names: dict[str, Sequence[str]],
+def _judge_unit(
+    vectors: Vectors, results: Path, models: _Models, draw: Draw
 ) -> dict[str, ClaimFinding]:
-    if vectors.unit in OF_MODELS:
-        return _judge_models(vectors, results, judge_models, draw, names)
     answers, identified = identified_answers(vectors, results)
-    cases = unit_cases_of(vectors)
-    finding = judge_unit(vectors.unit, vectors.profile, cases, answers)
+    finding = judge_unit(vectors.unit, vectors.profile, unit_cases_of(vectors), answers)
     return {vectors.unit: finding if identified else _doubted(finding, vectors)}
 
 
@@ -411,18 +407,11 @@ def _doubted(finding: ClaimFinding, vectors: Vectors) -> ClaimFinding:
 
 
 def _judge_models(
-    vectors: Vectors,
-    results: Path,
-    judge_models: JudgeModels,
-    draw: Draw,
-    names: dict[str, Sequence[str]],
+    vectors: Vectors, results: Path, models: _Models, draw: Draw
 ) -> dict[str, ClaimFinding]:
     copied_manifest(vectors, results)
     cases = model_cases_of(vectors)
-    answers = {
-        claim: [model_answer(results / name, case.model) for name, case in named.items()]
-        for claim, named in cases.items()
-    }
+    answers = {claim: _model_answers(results, named) for claim, named in cases.items()}
     if all(each.ending == "missing" for given in answers.values() for each in given):
         first = next(iter(next(iter(cases.values()), {})), "CASE")
         raise InputError(
@@ -430,7 +419,4 @@ def _judge_models(
             "crashed.txt or timeout.txt there"
         )
     check_models(vectors, cases, draw)
-    return {
-        claim: _judge_named(claim, named, answers[claim], judge_models, vectors.profile, names)
-        for claim, named in cases.items()
-    }
+    return {claim: models.finding(claim, named, answers[claim]) for claim, named in cases.items()}
