@@ -127,53 +127,53 @@ def read_image(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     return octets, (digits == 16).any(axis=2).ravel()
 
 
-SRAM = {
-    "address": True,
-    "write_data": True,
-    "write": True,
-    "read_data": False,
-    "enable": True,
-    "strobe": True,
-}
-"""Ports of a plain memory, and whether the module drives them."""
+@dataclass(frozen=True)
+class MemoryPorts:
+    """The ports of a memory's master, by the names of its specification."""
 
-WISHBONE = {
-    "adr_o": True,
-    "dat_o": True,
-    "we_o": True,
-    "dat_i": False,
-    "cyc_o": True,
-    "stb_o": True,
-    "sel_o": True,
-    "ack_i": False,
-    "err_i": False,
-    "rty_i": False,
-}
-"""Ports of a Wishbone master, likewise."""
+    drives: Mapping[str, bool]
+    """Whether the module drives them; others that it drives, as ``arcache``, are left open."""
+    needed: tuple[str, ...]
+    """Those without which there is no such memory."""
+    data: str
+    """The one whose width is the memory's."""
 
-AXI4 = {
-    **dict.fromkeys(("arid", "araddr", "arlen", "arsize", "arburst", "arvalid"), True),
-    **dict.fromkeys(("arready", "rid", "rdata", "rresp", "rlast", "rvalid"), False),
-    **dict.fromkeys(("rready", "awid", "awaddr", "awlen", "awsize", "awburst", "awvalid"), True),
-    **dict.fromkeys(("awready",), False),
-    **dict.fromkeys(("wdata", "wstrb", "wlast", "wvalid"), True),
-    **dict.fromkeys(("wready", "bid", "bresp", "bvalid"), False),
-    "bready": True,
-}
-"""Ports of an AXI4 master, likewise; others that it drives, as ``arcache``, are left open."""
 
-PORTS: Mapping[str, Mapping[str, bool]] = {"sram": SRAM, "wishbone": WISHBONE, "axi4": AXI4}
+def _drives(*directions: tuple[bool, str]) -> dict[str, bool]:
+    return {name: drives for drives, names in directions for name in names.split()}
+
+
+PORTS: Mapping[str, MemoryPorts] = {
+    "sram": MemoryPorts(
+        _drives((True, "address write_data write"), (False, "read_data"), (True, "enable strobe")),
+        needed=("address", "read_data"),
+        data="read_data",
+    ),
+    "wishbone": MemoryPorts(
+        _drives(
+            (True, "adr_o dat_o we_o"),
+            (False, "dat_i"),
+            (True, "cyc_o stb_o sel_o"),
+            (False, "ack_i err_i rty_i"),
+        ),
+        needed=("adr_o", "cyc_o", "stb_o", "dat_i", "ack_i"),
+        data="dat_i",
+    ),
+    "axi4": MemoryPorts(
+        _drives(
+            (True, "arid araddr arlen arsize arburst arvalid"),
+            (False, "arready rid rdata rresp rlast rvalid"),
+            (True, "rready awid awaddr awlen awsize awburst awvalid"),
+            (False, "awready"),
+            (True, "wdata wstrb wlast wvalid"),
+            (False, "wready bid bresp bvalid"),
+            (True, "bready"),
+        ),
+        needed=("araddr", "arvalid", "arready", "rdata", "rvalid", "rready"),
+        data="rdata",
+    ),
+}
 """By the port's kind."""
-
-NEEDED = {
-    "sram": ("address", "read_data"),
-    "wishbone": ("adr_o", "cyc_o", "stb_o", "dat_i", "ack_i"),
-    "axi4": ("araddr", "arvalid", "arready", "rdata", "rvalid", "rready"),
-}
-"""Ports without which there is no such memory."""
-
-DATA = {"sram": "read_data", "wishbone": "dat_i", "axi4": "rdata"}
-"""The port whose width is the memory's."""
 
 
 def memory_logic(memory: Memory, has: Mapping[str, str], data: int) -> Iterator[str]:
@@ -246,7 +246,7 @@ def _axi4(memory: Memory, has: Mapping[str, str], data: int) -> Iterator[str]:
     absent |= {"wstrb": f"{{{octets}{{1'b1}}}}", "wlast": "1'b1", "bready": "1'b1"}
     ends = [
         f".s_axi_{name}({has.get(name, absent.get(name, '1' + chr(39) + 'b0') if drives else '')})"
-        for name, drives in AXI4.items()
+        for name, drives in PORTS["axi4"].drives.items()
     ]
     yield f"  axi_memory #(.PORT({octets}), .BYTES({memory.size}), .ID_BITS(32)) memory ("
     yield f"    .clk(memory_clk), .rst(reset), .latency(16'd{max(memory.latency, 1)}),"

@@ -14,8 +14,6 @@ from eightfold.conformance.adapters.bits import PortBits, check_range, with_sign
 from eightfold.conformance.adapters.dialects import VERILOG, driven
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
 from eightfold.conformance.adapters.memory import (
-    DATA,
-    NEEDED,
     PORTS,
     Array,
     Memory,
@@ -478,14 +476,14 @@ class MemoryMappedAdapter(RtlAdapter):
 
     @cached_property
     def _memory_drives(self) -> Mapping[str, bool]:
-        return PORTS[self.memory.port] if self.memory else {}
+        return PORTS[self.memory.port].drives if self.memory else {}
 
     @cached_property
     def _memory_ports(self) -> dict[str, str]:
         """The module's ports by the names of the memory's."""
         if self.memory is None:
             return {}
-        memory, needed = self.memory, NEEDED[self.memory.port]
+        memory, needed = self.memory, PORTS[self.memory.port].needed
         return self._found(
             "memory", memory.port, self._memory_drives, needed, memory.ports, memory.prefix
         )
@@ -494,7 +492,7 @@ class MemoryMappedAdapter(RtlAdapter):
     def _memory_bits(self) -> int:
         if self.memory is None:
             return 8
-        name = DATA[self.memory.port]
+        name = PORTS[self.memory.port].data
         bits = self.width(f"memory.ports[{name!r}]", self._memory_ports[name], is_input=True)
         if bits < 8 or bits & (bits - 1):
             raise InputError(f"{self.name}.memory: {name} has {bits} bits; 8, 16, 32 ... do")

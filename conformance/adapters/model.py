@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -33,107 +32,6 @@ from eightfold.model import Graph, Tensor, read_model
 
 REFUSES = 3
 """Exit status for a model that is not taken."""
-
-
-@dataclass(frozen=True)
-class Executable:
-    """A command, and how it is run: once for each model, by files.
-
-    The words ``{model}``, ``{inputs}`` and ``{outputs}`` become paths: a ``.tflite`` file, what it
-    reads, and what it must write. In the form
-
-    ``npz``
-        ``{inputs}`` and ``{outputs}`` are ``.npz`` files of numpy: an array ``tensor_<index>`` for
-        each input of the graph; at least one for each output, others as it likes.
-    ``raw``
-        They are folders of `eightfold.conformance.tensors`: ``tensors.txt`` has the inputs, or the
-        graph's outputs, in their order. The outputs must be written like this; other tensors may.
-
-    It ends with exit status 0 when it has computed the model, with 3 for a model that it does not
-    take; the last line that it has printed then says why. Every other status, and a signal, is a
-    crash.
-    """
-
-    command: Sequence[str]
-    form: Literal["npz", "raw"]
-    timeout: float
-    memory: int
-
-    def answer(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
-        """Return what it makes of a model. Raises InputError if there is no such command or
-        form."""
-        if self.form not in ("npz", "raw"):
-            raise InputError(f"form must be npz or raw, not {self.form!r}")
-        require_posix("an executable's process")
-        graph = _graph(model)
-        with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
-            folder = Path(name)
-            end = ".npz" if self.form == "npz" else ""
-            paths = {
-                "{model}": folder / "model.tflite",
-                "{inputs}": folder / f"inputs{end}",
-                "{outputs}": folder / f"outputs{end}",
-            }
-            paths["{model}"].write_bytes(model)
-            if self.form == "npz":
-                arrays = {f"tensor_{index}": array for index, array in inputs.items()}
-                paths["{inputs}"].write_bytes(npz_bytes(arrays))
-            else:
-                _write_raw(paths["{inputs}"], paths["{outputs}"], inputs, graph)
-            failed = self._run(paths)
-            if failed is not None:
-                return failed
-            read = _read_npz if self.form == "npz" else _read_raw
-            return read(paths["{outputs}"], graph)
-
-    def _run(self, paths: Mapping[str, Path]) -> ModelAnswer | None:
-        """Return what went wrong; None if it says that it has computed the model."""
-        words = [_filled(word, paths) for word in self.command]
-        with tempfile.TemporaryFile() as streams:
-            try:
-                process = subprocess.Popen(
-                    words,
-                    stdin=subprocess.DEVNULL,
-                    stdout=streams,
-                    stderr=streams,
-                    start_new_session=True,
-                    preexec_fn=lambda: limit_data(self.memory),
-                )
-            except (OSError, subprocess.SubprocessError) as error:
-                reason = getattr(error, "strerror", None) or error
-                raise InputError(f"command {words[0]}: {reason}; name an executable") from None
-            try:
-                status = process.wait(self.timeout)
-            except subprocess.TimeoutExpired:
-                message = f"{words[0]} took longer than {self.timeout:g} s"
-                return ModelAnswer(ending="timeout", message=message)
-            finally:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            if status == 0:
-                return None
-            streams.seek(0)
-            text = streams.read().decode("utf-8", "replace")
-        said = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
-        if status == REFUSES:
-            return ModelAnswer(ending="refused", message=said or "without a reason")
-        message = f"{words[0]} ended with {ending(status)}" + (f": {said}" if said else "")
-        return ModelAnswer(ending="crashed", message=message)
-
-
-def _filled(word: str, paths: Mapping[str, Path]) -> str:
-    for name, path in paths.items():
-        word = word.replace(name, str(path))
-    return word
-
-
-def _graph(model: bytes) -> Graph | None:
-    """Return the model's graph, as it is in the file; None of what is no model."""
-    try:
-        return read_model(model)
-    except InputError:
-        return None
 
 
 def _outputs(graph: Graph | None) -> list[Tensor]:
@@ -211,11 +109,23 @@ class ModelAdapter(ModelRunner):
     """
 
     command: ClassVar[Sequence[str]] = ()
-    """An executable and its arguments, in place of `run`; ``{model}``, ``{inputs}``, ``{outputs}``
-    stand for paths, see `eightfold.conformance.adapters.model`."""
+    """An executable and its arguments, in place of `run`: it is run once for each model, by files.
+
+    The words ``{model}``, ``{inputs}`` and ``{outputs}`` become paths: a ``.tflite`` file, what it
+    reads, and what it must write. It ends with exit status 0 when it has computed the model, with 3
+    for a model that it does not take; the last line that it has printed then says why. Every other
+    status, and a signal, is a crash."""
 
     form: ClassVar[Literal["npz", "raw"]] = "npz"
-    """The form of an executable's inputs and outputs: ``npz`` files, folders of ``raw`` bytes."""
+    """The form of an executable's inputs and outputs.
+
+    ``npz``
+        ``{inputs}`` and ``{outputs}`` are ``.npz`` files of numpy: an array ``tensor_<index>`` for
+        each input of the graph; at least one for each output, others as it likes.
+    ``raw``
+        They are folders of `eightfold.conformance.tensors`: ``tensors.txt`` has the inputs, or the
+        graph's outputs, in their order. The outputs must be written like this; other tensors may.
+    """
 
     files: ClassVar[Sequence[str | Path]] = ()
     """What it loads or runs besides Python modules in its folder: libraries, tables, scripts.
@@ -268,12 +178,7 @@ class ModelAdapter(ModelRunner):
         found again in its file."""
         if self._broken is not None:
             return self._broken
-        if self.command:
-            found = Executable(self.command, self.form, self.timeout, self.memory).answer(
-                model, inputs
-            )
-        else:
-            found = self._asked(model, inputs)
+        found = (self._executed if self.command else self._asked)(model, inputs)
         self._late = self._late + 1 if found.ending == "timeout" else 0
         if self._late == GIVE_UP:
             self._broken = ModelAnswer(
@@ -286,6 +191,72 @@ class ModelAdapter(ModelRunner):
         if self._child is not None:
             self._child.close()
             self._child = None
+
+    def _executed(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
+        """Return what `command` makes of a model. Raises InputError if there is no such command or
+        form."""
+        if self.form not in ("npz", "raw"):
+            raise InputError(f"form must be npz or raw, not {self.form!r}")
+        require_posix("an executable's process")
+        graph = None
+        with contextlib.suppress(InputError):  # of what is no model
+            graph = read_model(model)
+        with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
+            folder = Path(name)
+            end = ".npz" if self.form == "npz" else ""
+            paths = {
+                "{model}": folder / "model.tflite",
+                "{inputs}": folder / f"inputs{end}",
+                "{outputs}": folder / f"outputs{end}",
+            }
+            paths["{model}"].write_bytes(model)
+            if self.form == "npz":
+                arrays = {f"tensor_{index}": array for index, array in inputs.items()}
+                paths["{inputs}"].write_bytes(npz_bytes(arrays))
+            else:
+                _write_raw(paths["{inputs}"], paths["{outputs}"], inputs, graph)
+            failed = self._failure(paths)
+            if failed is not None:
+                return failed
+            read = _read_npz if self.form == "npz" else _read_raw
+            return read(paths["{outputs}"], graph)
+
+    def _failure(self, paths: Mapping[str, Path]) -> ModelAnswer | None:
+        """Return what went wrong; None if it says that it has computed the model."""
+        words = [*self.command]
+        for name, path in paths.items():
+            words = [word.replace(name, str(path)) for word in words]
+        with tempfile.TemporaryFile() as streams:
+            try:
+                process = subprocess.Popen(
+                    words,
+                    stdin=subprocess.DEVNULL,
+                    stdout=streams,
+                    stderr=streams,
+                    start_new_session=True,
+                    preexec_fn=lambda: limit_data(self.memory),
+                )
+            except (OSError, subprocess.SubprocessError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise InputError(f"command {words[0]}: {reason}; name an executable") from None
+            try:
+                status = process.wait(self.timeout)
+            except subprocess.TimeoutExpired:
+                message = f"{words[0]} took longer than {self.timeout:g} s"
+                return ModelAnswer(ending="timeout", message=message)
+            finally:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            if status == 0:
+                return None
+            streams.seek(0)
+            text = streams.read().decode("utf-8", "replace")
+        said = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+        if status == REFUSES:
+            return ModelAnswer(ending="refused", message=said or "without a reason")
+        message = f"{words[0]} ended with {ending(status)}" + (f": {said}" if said else "")
+        return ModelAnswer(ending="crashed", message=message)
 
     def _asked(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
         if self.restart_after is not None and self._answered >= self.restart_after:
