@@ -1,12 +1,12 @@
 """The kit's commands: ``eightfold vectors``, ``eightfold conform`` and ``eightfold golden-c``."""
 
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import wraps
 from importlib.metadata import version
 from json import dumps, loads
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -227,8 +227,8 @@ def run(
         "claims": chosen,
         "backend": units[0].backend,
     }
-    with _folder(out) as path:
-        folder = Folder(path)
+    with nullcontext(out) if out else TemporaryDirectory(prefix="eightfold-conform-") as path:
+        folder = Folder(Path(path))
         begin(folder, asked, units)
         run_units(folder, kept=out is not None, **ready)
         _report(folder, impact, files)
@@ -275,15 +275,6 @@ def identify_command(
         raise SystemExit(1)
     if out is not None:
         write_file(out, profile_text(found.profile, found.same))
-
-
-@contextmanager
-def _folder(out: Path | None) -> Iterator[Path]:
-    if out is not None:
-        yield out
-        return
-    with tempfile.TemporaryDirectory(prefix="eightfold-conform-") as name:
-        yield Path(name)
 
 
 @conform.command("init")

@@ -229,9 +229,9 @@ class StreamAdapter(RtlAdapter):
             self._write(path, cases.inputs)
             found = {path.name: path.read_bytes()}
         found |= {name: path.read_bytes() for name, path in self.data_files().items()}
-        for dialect in DIALECTS:
-            if self._ports_beyond(dialect):
-                continue
+        # An array as a port is nothing to a bench in another language.
+        arrays = any(port.elements is not None for port in self._ports.values())
+        for dialect in (SYSTEMVERILOG,) if arrays else DIALECTS:
             _, harness = self.harness(dialect, origin)
             bench = dialect.template(
                 "bench",
@@ -245,12 +245,6 @@ class StreamAdapter(RtlAdapter):
             )
             found[f"bench{dialect.suffix}"] = (dialect.head + harness + bench).encode()
         return found
-
-    def _ports_beyond(self, dialect: Dialect) -> bool:
-        """Return whether a port is an array, which is nothing to a bench in another language."""
-        return dialect is not SYSTEMVERILOG and any(
-            port.elements is not None for port in self._ports.values()
-        )
 
     def answer(
         self, cases: Columns, *, simulator: str, seed: int = 0, trace: Path | None = None

@@ -204,7 +204,8 @@ def examine(
     explained = Explained[Mistake]((), None, wrong)
     if wrong.any():
         explained = explain(_evidence(subject, cases, results, known, wrong))
-        if explained.closest is not None and _is_rule(_describe(subject, cases, wrong), wrong):
+        clauses = _describe(subject, cases, wrong) if explained.closest else ()
+        if [(each.meant, each.others) for each in clauses] == [(wrong.sum(), 0)]:
             # What a simple rule says exactly needs no mistake that is nearly right.
             explained = Explained((), None, wrong)
     remainder = explained.remainder
@@ -225,11 +226,6 @@ def examine(
 
 def _describe(subject: Subject, cases: Cases, meant: Mask) -> tuple[Clause, ...]:
     return clauses_of(subject.features(cases, meant), meant) if meant.any() else ()
-
-
-def _is_rule(clauses: tuple[Clause, ...], meant: Mask) -> bool:
-    """Return whether a single clause says exactly which cases are meant."""
-    return len(clauses) == 1 and clauses[0].meant == meant.sum() and not clauses[0].others
 
 
 def _evidence(

@@ -50,15 +50,12 @@ of several choices, names and values have blanks between. Without forms it is on
 
 def named(table: Table) -> tuple[Mistake, ...]:
     """Return the mistakes of a table."""
-    return tuple(
-        Mistake(name, sentence, _changes(choices, values), *forms)
-        for (name, choices, values, *forms), sentence in table.items()
-    )
-
-
-def _changes(choices: str, values: str | int) -> dict[str, str | int]:
-    given = values.split() if isinstance(values, str) else [values]
-    return dict(zip(choices.split(), given, strict=True))
+    found = []
+    for (name, choices, values, *forms), sentence in table.items():
+        given = values.split() if isinstance(values, str) else [values]
+        changes = dict(zip(choices.split(), given, strict=True))
+        found.append(Mistake(name, sentence, changes, *forms))
+    return tuple(found)
 
 
 def made(choices: C, mistakes: Iterable[Mistake]) -> C:

@@ -60,28 +60,23 @@ def _roundings() -> Iterator[Mistake]:
             yield Mistake(f"rounding_{mode}", text, {"second": mode}, SINGLE)
 
 
-_ADDENDS = {
-    "mask_short": "The mask of the second rounding's remainder is a bit short, "
-    "`(1 << (shift - 1)) - 1`, and so is the threshold that is made from it.",
-    "addend_overflows": "The second rounding adds half in 32 bits, and the sum wraps where the "
-    "high product is near 2^31.",
-    "top_at_0": "The second rounding's addend is `1 << (shift - 1)`, which is 2^31 at a shift of "
-    "0, where the amount wraps to 31: the sign is turned.",
-    "one_at_0": "The second rounding's addend is `1 << (shift - 1)`, and 1 at a shift of 0, where "
-    "nothing is to be rounded: what is not negative is one too large.",
-    "nudge_at_0": "The second rounding takes one from negative values at a shift of 0 too, where "
-    "`1 << (shift - 1)` adds nothing.",
+_ADDENDS: Table = {
+    ("second_mask_short", "second", "mask_short", TWO): "The mask of the second rounding's "
+    "remainder is a bit short, `(1 << (shift - 1)) - 1`, and so is the threshold that is made from "
+    "it.",
+    ("second_addend_overflows", "second", "addend_overflows", TWO): "The second rounding adds half "
+    "in 32 bits, and the sum wraps where the high product is near 2^31.",
+    ("second_top_at_0", "second", "top_at_0", TWO): "The second rounding's addend is "
+    "`1 << (shift - 1)`, which is 2^31 at a shift of 0, where the amount wraps to 31: the sign is "
+    "turned.",
+    ("second_one_at_0", "second", "one_at_0", TWO): "The second rounding's addend is "
+    "`1 << (shift - 1)`, and 1 at a shift of 0, where nothing is to be rounded: what is not "
+    "negative is one too large.",
+    ("second_nudge_at_0", "second", "nudge_at_0", TWO): "The second rounding takes one from "
+    "negative values at a shift of 0 too, where `1 << (shift - 1)` adds nothing.",
+    ("rounding_one_at_0", "second", "one_at_0_up", TPU): "The rounding's addend is "
+    "`1 << (shift - 1)`, and 1 at a shift of 0, where nothing is to be rounded: one too large.",
 }
-
-
-def _addends() -> Iterator[Mistake]:
-    for mode, text in _ADDENDS.items():
-        yield Mistake(f"second_{mode}", text, {"second": mode}, TWO)
-    text = (
-        "The rounding's addend is `1 << (shift - 1)`, and 1 at a shift of 0, where nothing is to "
-        "be rounded: one too large."
-    )
-    yield Mistake("rounding_one_at_0", text, {"second": "one_at_0_up"}, TPU)
 
 
 _SINGLE_ROUNDINGS = {
@@ -100,31 +95,28 @@ _FLOATS = {
 }
 
 
-def _scales() -> Iterator[Mistake]:
-    for mode, does in _SINGLE_ROUNDINGS.items():
-        text = f"One rounding of the 64-bit product in place of two, {does}."
-        yield Mistake(f"one_rounding_{mode}", text, {"scale": "one", "second": mode}, TWO)
-    yield Mistake(
-        "two_roundings",
-        "Two roundings, TFLite's high multiply and right shift, in place of one of the 64-bit "
-        "product.",
-        {"scale": "two", "second": "half_away"},
-        SINGLE,
-    )
-    for (scale, mode), does in _FLOATS.items():
-        text = f"The scale is a {scale}, and the {scale} product {does}."
-        changes = {"scale": scale, "second": mode}
-        # A product with 8 bits is exact in float64: no more than another rounding.
-        forms = WIDE if scale == "float64" else ALL
-        yield Mistake(f"{scale}_{mode}", text, changes, forms)
-    yield Mistake(
-        "int16_kernel",
-        "The multiplier is rounded to 16 bits and the product rounded once: TFLite's function for "
-        "64-bit accumulators (int16 activations), used for int8.",
-        {"scale": "one", "second": "half_up", "multiplier": "rounded_16"},
-        TWO,
-    )
-
+_SCALES: Table = {
+    **{
+        (f"one_rounding_{mode}", "scale second", f"one {mode}", TWO): "One rounding of the 64-bit "
+        f"product in place of two, {does}."
+        for mode, does in _SINGLE_ROUNDINGS.items()
+    },
+    ("two_roundings", "scale second", "two half_away", SINGLE): "Two roundings, TFLite's high "
+    "multiply and right shift, in place of one of the 64-bit product.",
+    # A product with 8 bits is exact in float64: no more than another rounding.
+    **{
+        (
+            f"{scale}_{mode}",
+            "scale second",
+            f"{scale} {mode}",
+            WIDE if scale == "float64" else ALL,
+        ): f"The scale is a {scale}, and the {scale} product {does}."
+        for (scale, mode), does in _FLOATS.items()
+    },
+    ("int16_kernel", "scale second multiplier", "one half_up rounded_16", TWO): "The multiplier is "
+    "rounded to 16 bits and the product rounded once: TFLite's function for 64-bit accumulators "
+    "(int16 activations), used for int8.",
+}
 
 _OTHERS: Table = {
     ("first_without_doubling", "first_shift", 32, TWO): "The high multiply takes the upper word of "
@@ -216,7 +208,7 @@ BIASED = frozenset(name for name, *_ in _BIASED)
 
 MISTAKES = {
     mistake.name: mistake
-    for mistake in (*_roundings(), *_addends(), *_scales(), *named({**_OTHERS, **_BIASED}))
+    for mistake in (*_roundings(), *named({**_ADDENDS, **_SCALES, **_OTHERS, **_BIASED}))
 }
 """All mistakes by name."""
 

@@ -94,7 +94,9 @@ def dot_cases(
     chosen = np.ones(total, dtype=bool)
     if wraps:
         limits = profile.limits
-        chosen = _wrapping(inputs) & (limits.accumulator_bits == 32) & (limits.hold == 1)
+        low, high = _sums(inputs)
+        chosen = (low + bias < INT32_MIN) | (high + bias > INT32_MAX)
+        chosen &= (limits.accumulator_bits == 32) & (limits.hold == 1)
         inputs = {name: values[chosen] for name, values in inputs.items()}
     else:
         inputs |= _fitting(profile, inputs, kinds == "end", rng)
@@ -135,12 +137,6 @@ def differences(inputs: Mapping[str, NDArray]) -> tuple[NDArray[np.int64], NDArr
         inputs["inputs"] - inputs["input_zero_point"][:, None],
         inputs["weights"] - inputs["weight_zero_point"][:, None],
     )
-
-
-def _wrapping(inputs: dict[str, NDArray]) -> NDArray[np.bool_]:
-    """Return where the sum leaves int32 on its way."""
-    low, high = _sums(inputs)
-    return (low + inputs["bias"] < INT32_MIN) | (high + inputs["bias"] > INT32_MAX)
 
 
 def _fitting(

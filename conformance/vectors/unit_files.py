@@ -15,7 +15,6 @@ from string import Template
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eightfold.common.files import npz_bytes, write_files
 from eightfold.conformance.answers import Columns
@@ -78,15 +77,12 @@ def hex_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]
 
 def hex_lines(columns: tuple[Column, ...], arrays: Columns) -> bytes:
     """Return a line of hexadecimal digits for each case, the highest bit first."""
-    rows = np.concatenate([_bytes(arrays[column.name]) for column in columns], axis=1)
+    values = [np.asarray(arrays[column.name], order="C") for column in columns]
+    rows = np.concatenate([each.view(np.uint8).reshape(len(each), -1) for each in values], axis=1)
     text = np.asarray(rows[:, ::-1], order="C").tobytes().hex()
     digits = 2 * rows.shape[1]
     lines = [text[start : start + digits] for start in range(0, len(text), digits)]
     return "\n".join([*lines, ""]).encode()
-
-
-def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
-    return np.asarray(array, order="C").view(np.uint8).reshape(len(array), -1)
 
 
 def _bench(name: str, unit: UnitKind, count: int, origin: str) -> bytes:
@@ -159,13 +155,10 @@ def c_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
     }
 
 
-def _type(column: Column) -> str:
-    return f"{'' if column.signed else 'u'}int{column.bits}_t"
-
-
 def _member(column: Column) -> str:
     length = "" if column.length == 1 else f"[{column.length}]"
-    return f"    {_type(column)} {column.name}{length}; /* {column.text} */"
+    sign = "" if column.signed else "u"
+    return f"    {sign}int{column.bits}_t {column.name}{length}; /* {column.text} */"
 
 
 def _rows(columns: tuple[Column, ...], arrays: Columns) -> str:

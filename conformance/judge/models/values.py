@@ -205,15 +205,6 @@ _ORDERED = [*_COMPARISONS, *named({("operands_swapped", _exchanged): "The operan
 _EXTREMES = [unsigned, rescaled]
 
 
-def _table_of(subject: OperatorRun, function: Callable[[np.ndarray], np.ndarray], rounding: str):
-    """Return a function of the input's real value as codes."""
-    call = subject.call
-    scale, zero_point = call.quantization(0).per_tensor()
-    real = float(scale) * (CODES - zero_point)
-    (codes,) = to_codes(call, function(real), rounding)
-    return [codes[call.codes(0).astype(np.int64) + 128]]
-
-
 Function = Callable[[np.ndarray], np.ndarray]
 
 _SMOOTH: dict[str, Function] = {"LOGISTIC": lambda x: 1 / (1 + np.exp(-x)), "TANH": np.tanh}
@@ -223,14 +214,14 @@ _STEPPED: dict[str, Function] = {
 }
 
 
-def _smooth(rounding: str) -> Compute:
-    return lambda subject: _table_of(subject, _SMOOTH[subject.operator.name], rounding)
-
-
-@mistake
-def piecewise(subject: OperatorRun) -> Results:
-    """A straight line with clamped ends stands for the function, such as clamp(x/6 + 1/2)."""
-    return _table_of(subject, _STEPPED[subject.operator.name], "half_away")
+@maker
+def _table_of(subject: OperatorRun, functions: dict[str, Function], rounding: str) -> Results:
+    """Return a function of the input's real value as codes."""
+    call = subject.call
+    scale, zero_point = call.quantization(0).per_tensor()
+    real = float(scale) * (CODES - zero_point)
+    (codes,) = to_codes(call, functions[call.operator.name](real), rounding)
+    return [codes[call.codes(0).astype(np.int64) + 128]]
 
 
 @mistake
@@ -253,19 +244,23 @@ def table_index_offset(subject: OperatorRun) -> Results:
     return run(subject.changed(arrays={0: codes.astype(np.int8)}))
 
 
+_TABLES: Table = {
+    **{
+        (f"table_{mode}", _table_of(_SMOOTH, mode)): "The function is right, but its codes are "
+        f"{text}."
+        for mode, text in (
+            ("down", "floored"),
+            ("toward_zero", "truncated toward zero"),
+            ("up", "rounded up"),
+        )
+    },
+    ("piecewise", _table_of(_STEPPED, "half_away")): "A straight line with clamped ends stands "
+    "for the function, such as clamp(x/6 + 1/2).",
+}
+
 _SIGMOIDS = [
     tflm_form,
-    *named(
-        {
-            (f"table_{mode}", _smooth(mode)): f"The function is right, but its codes are {text}."
-            for mode, text in (
-                ("down", "floored"),
-                ("toward_zero", "truncated toward zero"),
-                ("up", "rounded up"),
-            )
-        }
-    ),
-    piecewise,
+    *named(_TABLES),
     INPUT_ZERO_POINT_IGNORED,
     output_zero_point_fixed,
     table_index_offset,

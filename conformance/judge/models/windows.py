@@ -178,17 +178,12 @@ def channels_tiled(subject: OperatorRun) -> Results:
 
 
 @maker
-def _scales(subject: OperatorRun, choose: Callable[[np.ndarray], float]) -> Results:
+def _scales(subject: OperatorRun, change: Callable[[np.ndarray], np.ndarray]) -> Results:
     quantization = subject.quantization(1)
     if quantization.scale.size == 1:
         raise SameError
-    alike = np.full_like(quantization.scale, choose(quantization.scale))
-    return _codes(subject.changed({1: replace(quantization, scale=alike)}))
-
-
-def _shifted_scales(subject: OperatorRun) -> Results:
-    quantization = subject.quantization(1)
-    return _codes(subject.changed({1: replace(quantization, scale=np.roll(quantization.scale, 1))}))
+    other = replace(quantization, scale=change(quantization.scale))
+    return _codes(subject.changed({1: other}))
 
 
 @maker
@@ -217,12 +212,18 @@ def weights_transposed(subject: OperatorRun) -> Results:
 
 
 _ALL_TABLE: Table = {
-    ("first_scale_for_all", _scales(lambda scales: scales[0])): "The first channel's weight scale "
-    "is used for all: per-tensor on per-axis weights.",
-    ("largest_scale_for_all", _scales(lambda scales: scales.max())): "The largest weight scale is "
-    "used for all channels: per-tensor on per-axis weights.",
-    ("scales_one_channel_late", _shifted_scales): "Each channel has the weight scale of the "
-    "channel before.",
+    (
+        "first_scale_for_all",
+        _scales(lambda scales: np.full_like(scales, scales[0])),
+    ): "The first channel's weight scale is used for all: per-tensor on per-axis weights.",
+    (
+        "largest_scale_for_all",
+        _scales(lambda scales: np.full_like(scales, scales.max())),
+    ): "The largest weight scale is used for all channels: per-tensor on per-axis weights.",
+    (
+        "scales_one_channel_late",
+        _scales(lambda scales: np.roll(scales, 1)),
+    ): "Each channel has the weight scale of the channel before.",
     ("weights_unsigned", _more(lambda weights: weights < 0, lambda zero_point: 256)): "The weights "
     "are read as unsigned bytes.",
     ("weight_zero_point_of_input", _more(np.ones_like, lambda zero_point: -zero_point)): "The "
