@@ -264,7 +264,7 @@ def identify_command(
     Exit status 0 if a contract explains the unit, 1 if none does, 2 for bad input.
     """
     from eightfold.common.files import write_file
-    from eightfold.conformance.adapters.load import load_adapter
+    from eightfold.conformance.adapters.adapter import load_adapter
     from eightfold.conformance.identify import identify, profile_text
     from eightfold.conformance.profile import Profile
 
@@ -451,7 +451,7 @@ def vectors(context: click.Context, name: str | None, folder: Path | None) -> No
 
 def _benches(adapter: str, unit: str, form: "Format") -> "Benches":
     """Return what writes the benches of an adapter."""
-    from eightfold.conformance.adapters.load import load_adapter
+    from eightfold.conformance.adapters.adapter import load_adapter
     from eightfold.conformance.adapters.stream import StreamAdapter
 
     loaded = load_adapter(adapter)

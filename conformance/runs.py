@@ -12,8 +12,7 @@ from eightfold.campaign.records import Unit
 from eightfold.campaign.store import Planned
 from eightfold.common.errors import InputError
 from eightfold.common.progress import OnProgress, tell
-from eightfold.conformance.adapters.adapter import Adapter, ModelRunner, UnitAdapter
-from eightfold.conformance.adapters.load import BUILTIN
+from eightfold.conformance.adapters.adapter import BUILTIN, Adapter, ModelRunner, UnitAdapter
 from eightfold.conformance.answers import (
     Exact,
     ModelAnswer,

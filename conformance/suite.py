@@ -18,8 +18,14 @@ from numpy.typing import NDArray
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.suite import Result, Suite
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.adapter import Adapter, ModelRunner, UnitAdapter
-from eightfold.conformance.adapters.load import digest_of, files_of, load_adapter
+from eightfold.conformance.adapters.adapter import (
+    Adapter,
+    ModelRunner,
+    UnitAdapter,
+    digest_of,
+    files_of,
+    load_adapter,
+)
 from eightfold.conformance.again import asked, right
 from eightfold.conformance.answers import (
     MISSING,
@@ -63,9 +69,9 @@ class Task:
     """What an implementation is asked, and through which adapter."""
 
     adapter: str
-    """As `eightfold.conformance.adapters.load.load_adapter` takes it."""
+    """As `eightfold.conformance.adapters.adapter.load_adapter` takes it."""
     files: dict[str, str]
-    """What it consists of, as `eightfold.conformance.adapters.load.files_of` gives it."""
+    """What it consists of, as `eightfold.conformance.adapters.adapter.files_of` gives it."""
     profile: dict[str, Any]
     level: Level
     seed: int

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.load import imported
+from eightfold.conformance.adapters.adapter import imported
 from eightfold.conformance.adapters.stream import StreamAdapter
 from eightfold.conformance.units.registry import UNIT_KINDS
 

@@ -24,8 +24,7 @@ from eightfold.common.child import Channel, Child, ending, one_line, packed
 from eightfold.common.errors import InputError
 from eightfold.common.files import npz_bytes
 from eightfold.common.posix import limit_data, require_posix
-from eightfold.conformance.adapters.adapter import ModelRunner
-from eightfold.conformance.adapters.load import adapter_class, raised
+from eightfold.conformance.adapters.adapter import ModelRunner, adapter_class, raised
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.tensors import LIST, read_known, tensor_files, tensor_line
 from eightfold.model import Graph, Tensor, read_model

@@ -16,10 +16,9 @@ from shutil import which
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.adapter import UnitAdapter
+from eightfold.conformance.adapters.adapter import UnitAdapter, imported, raised
 from eightfold.conformance.adapters.bits import Element, PortBits
 from eightfold.conformance.adapters.dialects import VERILOG, Dialect
-from eightfold.conformance.adapters.load import imported, raised
 from eightfold.conformance.answers import Columns
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import UnitKind

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from eightfold.conformance.adapters.adapter import ModelRunner
-from eightfold.conformance.adapters.load import load_adapter
+from eightfold.conformance.adapters.adapter import ModelRunner, load_adapter
 from eightfold.conformance.judge.forms import FORMS
 from eightfold.conformance.judge.models import tolerances
 from eightfold.conformance.judge.models.finding import judge_models

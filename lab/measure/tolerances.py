@@ -17,8 +17,7 @@ from eightfold.common.files import write_file
 from eightfold.common.program import one_line_errors
 from eightfold.common.progress import tell
 from eightfold.common.terminal import terminal_progress
-from eightfold.conformance.adapters.adapter import ModelRunner
-from eightfold.conformance.adapters.load import load_adapter
+from eightfold.conformance.adapters.adapter import ModelRunner, load_adapter
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.judge.models.outcomes import differ
 from eightfold.conformance.judge.models.tolerances import FILE, VOTERS

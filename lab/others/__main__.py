@@ -20,7 +20,7 @@ import click
 from eightfold.common.extras import installed_versions
 from eightfold.common.files import write_file
 from eightfold.common.program import one_line_errors
-from eightfold.conformance.adapters.load import load_adapter
+from eightfold.conformance.adapters.adapter import load_adapter
 from lab.others import HERE, RESULTS, read_results, units
 
 

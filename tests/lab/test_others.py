@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eightfold.conformance.adapters.load import BUILTIN, load_adapter
+from eightfold.conformance.adapters.adapter import BUILTIN, load_adapter
 from eightfold.conformance.profile import PROFILES, Profile
 from lab.documents.others import grade, not_exact, unit_table
 from lab.others import HERE, read_results, units

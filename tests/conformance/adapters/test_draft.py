@@ -8,7 +8,7 @@ import pytest
 
 from eightfold.cli.main import commands
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.load import load_adapter
+from eightfold.conformance.adapters.adapter import load_adapter
 from eightfold.conformance.adapters.stream import StreamAdapter
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.registry import unit_cases

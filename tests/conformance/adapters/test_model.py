@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.adapter import ModelRunner
-from eightfold.conformance.adapters.load import BUILTIN, load_adapter
+from eightfold.conformance.adapters.adapter import BUILTIN, ModelRunner, load_adapter
 from eightfold.conformance.adapters.model import GIVE_UP, ModelAdapter
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.vectors.models import OperatorCase, operator_cases
@@ -179,7 +178,7 @@ def test_what_is_no_adapter_is_one_line(
 
 def test_naming_an_adapter_loads_no_runtime() -> None:
     code = (
-        "import sys; from eightfold.conformance.adapters.load import load_adapter;"
+        "import sys; from eightfold.conformance.adapters.adapter import load_adapter;"
         "[load_adapter(name) for name in sys.argv[1:]];"
         "heavy = {'ai_edge_litert', 'tflite_micro', 'cocotb', 'amaranth'} & set(sys.modules);"
         "assert not heavy, heavy"

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from eightfold.cli.main import commands
 from eightfold.conformance.adapters import UnitAdapter, accelerator
-from eightfold.conformance.adapters.load import load_adapter
+from eightfold.conformance.adapters.adapter import load_adapter
 from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.profile import FORMS, PROFILES
 from eightfold.conformance.units.registry import unit_cases

@@ -21,7 +21,7 @@ from eightfold.campaign.suite import adapter_of, campaign_sources
 from eightfold.campaign.worker import Builds, run_unit
 from eightfold.common import extras
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.load import digest_of, files_of, load_adapter
+from eightfold.conformance.adapters.adapter import digest_of, files_of, load_adapter
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.runs import adapter_name, claims_of, judge_run, planned, run_facts
 from eightfold.conformance.suite import Task

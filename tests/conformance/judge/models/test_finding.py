@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eightfold.conformance.adapters.adapter import ModelRunner
-from eightfold.conformance.adapters.load import load_adapter
+from eightfold.conformance.adapters.adapter import ModelRunner, load_adapter
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.judge.models.mistakes import names_told, operator_mistakes

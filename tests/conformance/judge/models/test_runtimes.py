@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.conformance.adapters.adapter import ModelRunner
-from eightfold.conformance.adapters.load import load_adapter
+from eightfold.conformance.adapters.adapter import ModelRunner, load_adapter
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.vectors.models import operator_cases
