@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -159,8 +159,11 @@ def read_words(
     length = sum(element.digits for element in elements) + 1
     text = np.frombuffer(path.read_bytes() if path.exists() else b"", np.uint8)
     count = min(len(text) // length, total)
-    lines = text[: count * length].reshape(count, length)
-    for element, digits in _split(elements, DIGITS[lines[:, : length - 1]]):
+    lines = DIGITS[text[: count * length].reshape(count, length)]
+    end = length - 1
+    for element in elements:
+        digits = lines[:, end - element.digits : end]
+        end -= element.digits
         value = np.zeros(count, np.int64)
         for column in range(digits.shape[1]):
             value = value << 4 | (digits[:, column] & 15)
@@ -172,13 +175,3 @@ def read_words(
         else:
             target[:count] = value
     return results, count
-
-
-def _split(
-    elements: Sequence[Element], digits: NDArray[np.uint8]
-) -> Iterator[tuple[Element, NDArray[np.uint8]]]:
-    """Return each element with its digits, the highest first."""
-    end = digits.shape[1]
-    for element in elements:
-        yield element, digits[:, end - element.digits : end]
-        end -= element.digits

@@ -264,11 +264,9 @@ class BusAccess:
 
     def text(self) -> str:
         """Return what it does."""
-        return {
-            WRITE: f"the write of {self.address:#x}",
-            POLL: f"the read of {self.address:#x}",
-            READ: f"the read of {self.address:#x}",
-        }.get(self.operation, "a barrier")
+        if self.operation not in (WRITE, POLL, READ):
+            return "a barrier"
+        return f"the {'write' if self.operation == WRITE else 'read'} of {self.address:#x}"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from eightfold.conformance.judge.arithmetic import wrap
 from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds
-from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject
+from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, Table, named
 from eightfold.conformance.judge.tables import scales
 from eightfold.conformance.units.tpu_mlir import COLUMNS, TAPS, TEXTS
 from eightfold.golden.fixed_point import Integers
@@ -161,54 +161,44 @@ PADDED, SHIFTS = ("convolution", "avg_pool", "pad"), (*SUMS, *SLOPES)
 SOURCES = (*SLOPES, "add_asymmetric", "pad")
 TARGETS = (*SUMS, *SOURCES)
 
-_OWN: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
-    "codes_signed": ("Codes of uint8 are read as int8.", "codes", "signed", ()),
-    "result_wraps": ("The result is cut to 8 bits, not saturated.", "end", "wraps", ()),
-    "relu": ("Negative results become 0.", "end", "relu", ()),
-    "zero_point_missing": ("Z_y is not added.", "zero_point", "missing", TARGETS),
-    "zero_point_subtracted": ("Z_y is subtracted.", "zero_point", "subtracted", TARGETS),
-    "input_zero_point_missing": ("Z_x is taken for 0.", "input_zero_point", "zero", SOURCES),
-    "padding_zero": ("What pads is code 0.", "padding", "zero", PADDED),
-    "bias_missing": ("There is no bias.", "bias", "missing", SUMS),
-    "weights_unsigned": ("Weights are read without a sign.", "weights", "unsigned", SUMS),
-    "sum_16_wraps": ("The sum is an int16, and wraps.", "sum", "wraps_16", (*SUMS, *ADDS[:1])),
-    "multipliers_swapped": ("The multipliers are swapped.", "multipliers", "swapped", ADDS[:1]),
-    "products_shifted": ("Products are shifted, then added.", "shift", "each", ADDS[:1]),
-    "multiplier_shifted": ("M is shifted, as `M >> rshift` reads.", "shift", "multiplier", SHIFTS),
-    "condition_zero": (
-        "What decides is q_x >= 0, as printed, not q_x >= Z_x.",
-        "condition",
-        "zero",
-        SLOPES,
-    ),
-    "float64": ("The arithmetic is that of float64.", "precision", "float64", FLOATS[:2]),
-    "quotient_rounded": (
-        "The quotient real / S_y is rounded before Z_y is added.",
-        "quotient",
-        "rounded",
-        ADDS[1:],
-    ),
-    "offset_added": ("Offset is added: the sign that is printed.", "offset", "added", FLOATS[1:2]),
+_TABLE: Table = {
+    ("codes_signed", "codes", "signed"): "Codes of uint8 are read as int8.",
+    ("result_wraps", "end", "wraps"): "The result is cut to 8 bits, not saturated.",
+    ("relu", "end", "relu"): "Negative results become 0.",
+    ("zero_point_missing", "zero_point", "missing", TARGETS): "Z_y is not added.",
+    ("zero_point_subtracted", "zero_point", "subtracted", TARGETS): "Z_y is subtracted.",
+    ("input_zero_point_missing", "input_zero_point", "zero", SOURCES): "Z_x is taken for 0.",
+    ("padding_zero", "padding", "zero", PADDED): "What pads is code 0.",
+    ("bias_missing", "bias", "missing", SUMS): "There is no bias.",
+    ("weights_unsigned", "weights", "unsigned", SUMS): "Weights are read without a sign.",
+    ("sum_16_wraps", "sum", "wraps_16", (*SUMS, *ADDS[:1])): "The sum is an int16, and wraps.",
+    ("multipliers_swapped", "multipliers", "swapped", ADDS[:1]): "The multipliers are swapped.",
+    ("products_shifted", "shift", "each", ADDS[:1]): "Products are shifted, then added.",
+    ("multiplier_shifted", "shift", "multiplier", SHIFTS): "M is shifted, as `M >> rshift` reads.",
+    ("condition_zero", "condition", "zero", SLOPES): "What decides is q_x >= 0, as printed, not "
+    "q_x >= Z_x.",
+    ("float64", "precision", "float64", FLOATS[:2]): "The arithmetic is that of float64.",
+    ("quotient_rounded", "quotient", "rounded", ADDS[1:]): "The quotient real / S_y is rounded "
+    "before Z_y is added.",
+    ("offset_added", "offset", "added", FLOATS[1:2]): "Offset is added: the sign that is printed.",
+    **{
+        (f"rounding_{mode}", "rounding", mode): f"The rounding is {mode.replace('_', ' ')}."
+        for mode in ROUNDINGS
+    },
 }
-"""Sentence, the choice that is another, what it is, and the units that have it: all without any."""
+
+MISTAKES = named(_TABLE)
+"""What one can do in place of the reference, in the forms that each names: all, if none."""
 
 
 def mistakes(unit: str) -> tuple[Mistake, ...]:
     """Return the mistakes that one can make in a form, in the order in which they are named."""
     reference = "half_away" if unit in FLOATS else "half_up"
-    own = (
-        Mistake(name, text, {field: value})
-        for name, (text, field, value, units) in _OWN.items()
-        if not units or unit in units
+    return tuple(
+        each
+        for each in MISTAKES
+        if unit in (each.forms or (unit,)) and each.changes.get("rounding") != reference
     )
-    roundings = (
-        Mistake(
-            f"rounding_{mode}", f"The rounding is {mode.replace('_', ' ')}.", {"rounding": mode}
-        )
-        for mode in ROUNDINGS
-        if mode != reference
-    )
-    return (*own, *roundings)
 
 
 def _features(cases: Cases, meant: Mask) -> Features:

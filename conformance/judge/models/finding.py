@@ -223,7 +223,7 @@ def _farthest(judged: Sequence[_Judged]) -> int | None:
     """Return the largest difference of a code; None if results are missing, or others are wrong."""
     far = 0
     for each in judged:
-        if each.shown.outcome not in (CaseOutcome.EXACT, CaseOutcome.OFF_BY_ONE, CaseOutcome.WRONG):
+        if each.shown.outcome > CaseOutcome.WRONG:
             return None
         for index in each.case.tensors.keys() & each.answer.tensors.keys():
             right, theirs = each.case.tensors[index], each.answer.tensors[index]
