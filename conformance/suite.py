@@ -49,7 +49,6 @@ from eightfold.conformance.vectors.models import (
     most_cases,
 )
 from eightfold.conformance.verdict import KIT, CaseOutcome
-from eightfold.operators import load_model
 from eightfold.sim.simulator.build import design_key
 from eightfold.sim.simulator.cache import content_key
 from eightfold.sim.simulator.toolchain import checked_simulator
@@ -245,8 +244,7 @@ def _ask_models(unit: Unit, task: Task, adapter: ModelRunner) -> Result:
     kept: list[ModelAnswer | Exact] = []
     cases = []
     for seed, case, answer in zip(unit.seeds, asked, answers, strict=False):
-        graph = None if case.refusal else load_model(case.model)
-        found = shown(case, graph, answer)
+        found = shown(case, answer)
         exact = found.outcome == CaseOutcome.EXACT
         kept.append(Exact() if exact else answer)
         evidence = Evidence(

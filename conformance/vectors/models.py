@@ -10,6 +10,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,11 @@ class OperatorCase:
 
     refusal: str = ""
     """Why a model must be refused, as the reference's preparation does."""
+
+    @cached_property
+    def graph(self) -> Graph | None:
+        """The model's graph; None of a model to refuse."""
+        return None if self.refusal else load_model(self.model)
 
 
 def operator_cases(

@@ -1,9 +1,10 @@
 """The finding on models: outcomes, diagnosis, the smallest failing case, power."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import compress
 from math import prod
 
 import numpy as np
@@ -20,14 +21,14 @@ from eightfold.conformance.judge.explain import (
 )
 from eightfold.conformance.judge.models.mistakes import operator_mistakes, operator_power
 from eightfold.conformance.judge.models.outcomes import ModelOutcome, shown
-from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun
+from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun, runs_of
 from eightfold.conformance.judge.models.tolerances import measured, tolerance_of
 from eightfold.conformance.judge.rules import Clause, Mask, clauses_of, common_text
 from eightfold.conformance.profile import NETWORKS, Profile
 from eightfold.conformance.vectors.models import OperatorCase
 from eightfold.conformance.verdict import LISTED, CaseOutcome, ClaimFinding, FailedCase
 from eightfold.model import Graph, Operator
-from eightfold.operators import explain_element, load_model
+from eightfold.operators import explain_element
 from eightfold.run.reference.oracle import differ
 
 _Facts = dict[str, bool]
@@ -133,11 +134,11 @@ _KNOWN = (CaseOutcome.EXACT, CaseOutcome.OFF_BY_ONE, CaseOutcome.WRONG, CaseOutc
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    """A case with its graph, the answer, and what it has shown."""
+    """A case with the runs of its operators, the answer, and what it has shown."""
 
     name: str
     case: OperatorCase
-    graph: Graph | None
+    runs: Sequence[OperatorRun]
     answer: ModelAnswer
     shown: ModelOutcome
 
@@ -145,6 +146,21 @@ class _Judged:
     def size(self) -> int:
         arrays = (*self.case.inputs.values(), *self.case.tensors.values())
         return sum(array.size for array in arrays)
+
+    def answered(self) -> "Iterator[Answered]":
+        """Yield the runs of operators whose operands are right and whose results are known."""
+        computed, theirs = self.case.tensors, self.answer.tensors
+        for run in self.runs if self.shown.outcome in _KNOWN else ():
+            results = tuple(theirs.get(index) for index in run.operator.outputs)
+            is_right = all(
+                index in theirs
+                and theirs[index].shape == computed[index].shape
+                and not differ(theirs[index], computed[index]).any()
+                for index in run.operator.inputs
+                if index in computed
+            )
+            if is_right and any(each is not None for each in results):
+                yield Answered(run, results)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,16 +206,16 @@ def judge_models(
     find out what the cases could not have told apart, which takes as long as all else.
     """
     labels = [str(number) for number in range(len(cases))] if names is None else names
-    judged = []
-    for name, case, answer in zip(labels, cases, answers, strict=True):
-        graph = None if case.refusal else load_model(case.model)
-        judged.append(_Judged(name, case, graph, answer, shown(case, graph, answer)))
+    judged = [
+        _Judged(name, case, runs_of(case, profile.reference), answer, shown(case, answer))
+        for name, case, answer in zip(labels, cases, answers, strict=True)
+    ]
     counts = Counter(each.shown.outcome for each in judged)
     failed = [each for each in judged if each.shown.outcome != CaseOutcome.EXACT]
-    runs = _runs(judged, profile)
+    runs = [run for each in judged for run in each.answered()]
     networks = claim == NETWORKS
     mistakes, diagnosis = _of_networks(judged, runs) if networks else _of_operator(claim, runs)
-    diagnosis += _endings(judged, profile, networks)
+    diagnosis += _endings(judged, networks)
     finding = ClaimFinding(
         claim=claim,
         counts={outcome: counts[outcome] for outcome in CaseOutcome if counts[outcome]},
@@ -210,13 +226,13 @@ def judge_models(
             FailedCase(name=each.name, outcome=each.shown.outcome, message=each.shown.message)
             for each in failed[:LISTED]
         ),
-        smallest=tuple(_smallest(failed, profile)),
+        smallest=tuple(_smallest(failed)),
         farthest=_farthest(judged),
         tolerance=tolerance_of(claim, measured()["rows"]),
     )
     # Models to refuse have no arithmetic in which a mistake could be seen.
     computed = any(not case.refusal for case in cases)
-    return _with_power(finding, judged, profile) if power and computed else finding
+    return _with_power(finding, judged) if power and computed else finding
 
 
 def _farthest(judged: Sequence[_Judged]) -> int | None:
@@ -233,45 +249,6 @@ def _farthest(judged: Sequence[_Judged]) -> int | None:
                 return None
             far = max(far, int(np.abs(theirs.astype(np.int64) - right).max()))
     return far
-
-
-def _runs(judged: Sequence[_Judged], profile: Profile) -> list[Answered]:
-    """Return the runs of operators whose operands are right and whose results are known."""
-    return [
-        run
-        for each in judged
-        if each.graph is not None and each.shown.outcome in _KNOWN
-        for operator in each.graph.operators
-        if (run := _run(each, operator, profile)) is not None
-    ]
-
-
-def _run(judged: _Judged, operator: Operator, profile: Profile) -> Answered | None:
-    assert judged.graph is not None
-    computed = judged.case.tensors
-    theirs = judged.answer.tensors
-    for index in operator.inputs:
-        if index in computed and (
-            index not in theirs
-            or theirs[index].shape != computed[index].shape
-            or differ(theirs[index], computed[index]).any()
-        ):
-            return None
-    results = tuple(theirs.get(index) for index in operator.outputs)
-    if all(each is None for each in results):
-        return None
-    return Answered(_subject(judged, operator, profile), results)
-
-
-def _subject(judged: _Judged, operator: Operator, profile: Profile) -> OperatorRun:
-    assert judged.graph is not None
-    return OperatorRun(
-        judged.graph,
-        operator,
-        {**judged.case.inputs, **judged.case.tensors},
-        tuple(judged.case.tensors[index] for index in operator.outputs),
-        profile.reference,
-    )
 
 
 def _of_operator(operator: str, runs: Sequence[Answered]) -> tuple[tuple[str, ...], list[str]]:
@@ -345,9 +322,9 @@ def _of_networks(
     return tuple(mistakes), found
 
 
-def _endings(judged: Sequence[_Judged], profile: Profile, networks: bool) -> list[str]:
+def _endings(judged: Sequence[_Judged], networks: bool) -> list[str]:
     """Return what models have in common that gave no results, and what was said of them."""
-    legal = [each for each in judged if each.graph is not None]
+    legal = [each for each in judged if each.runs]
     found = []
     for outcome in (
         CaseOutcome.REFUSED,
@@ -356,33 +333,20 @@ def _endings(judged: Sequence[_Judged], profile: Profile, networks: bool) -> lis
         CaseOutcome.MISSING,
     ):
         meant = [each.shown.outcome == outcome for each in legal]
-        if not any(meant):
-            continue
         what = f"models that ended as {outcome.text}"
         if not networks and 1 < sum(meant) < len(legal):
-            subjects = [
-                _subject(each, each.graph.operators[0], profile)
-                for each in legal
-                if each.graph is not None
-            ]
-            found.append(common_text(sum(meant), what, common(subjects, meant)))
-        found += _said(
-            f"Said of {what}",
-            [e.shown.message for e, is_meant in zip(legal, meant, strict=True) if is_meant],
-        )
-    accepted = [each.shown.message for each in judged if each.shown.outcome == CaseOutcome.ACCEPTED]
+            clauses = common([each.runs[0] for each in legal], meant)
+            found.append(common_text(sum(meant), what, clauses))
+        found += _said(f"Said of {what}", compress(legal, meant))
+    accepted = [each for each in judged if each.shown.outcome == CaseOutcome.ACCEPTED]
     found += _said("Accepted though illegal", accepted)
-    illegal = [
-        each.shown.message
-        for each in judged
-        if each.graph is None
-        and each.shown.outcome not in (CaseOutcome.EXACT, CaseOutcome.ACCEPTED)
-    ]
+    others = (CaseOutcome.EXACT, CaseOutcome.ACCEPTED)
+    illegal = [each for each in judged if not each.runs and each.shown.outcome not in others]
     return found + _said("Illegal models that were not refused", illegal)
 
 
-def _said(title: str, messages: Sequence[str]) -> list[str]:
-    counted = Counter(filter(None, messages)).most_common()
+def _said(title: str, judged: Iterable[_Judged]) -> list[str]:
+    counted = Counter(each.shown.message for each in judged if each.shown.message).most_common()
     if not counted:
         return []
     texts = [f"{text} ({count})" if count > 1 else text for text, count in counted[:SHOWN_REASONS]]
@@ -390,21 +354,19 @@ def _said(title: str, messages: Sequence[str]) -> list[str]:
     return [f"{title}: {'; '.join(text.rstrip('.') for text in texts)}{more}."]
 
 
-def _smallest(failed: Sequence[_Judged], profile: Profile) -> list[str]:
+def _smallest(failed: Sequence[_Judged]) -> list[str]:
     """Return the smallest failing case: one with results before others, the reference's steps."""
     if not failed:
         return []
-    each = min(failed, key=lambda one: (one.shown.place is None, one.graph is None, one.size))
+    each = min(failed, key=lambda one: (one.shown.place is None, not one.runs, one.size))
     title = f"case {each.name}: {each.shown.message or each.shown.outcome.text}"
-    if each.graph is None or each.shown.place is None:
+    if each.shown.place is None:
         return [title]
     index, place = each.shown.place
-    operator, position = next(
-        (op, op.outputs.index(index)) for op in each.graph.operators if index in op.outputs
-    )
-    values = {**each.case.inputs, **each.case.tensors}
+    run = next(run for run in each.runs if index in run.operator.outputs)
+    position = run.operator.outputs.index(index)
     try:
-        lines = explain_element(each.graph, operator, values, position, place, profile.reference)
+        lines = explain_element(run.graph, run.operator, run.values, position, place, run.reference)
     except InputError:  # an element that has no explanation is still wrong
         lines = []
     theirs = each.answer.tensors[index][place]
@@ -412,7 +374,12 @@ def _smallest(failed: Sequence[_Judged], profile: Profile) -> list[str]:
     end = f"theirs: {theirs}, expected {expected}"
     if expected.dtype.kind in "iu":
         end += f", difference {int(theirs) - int(expected):+d}"
-    return [title, *_parameters(each.graph, operator), *(f"  {line}" for line in lines), f"  {end}"]
+    return [
+        title,
+        *_parameters(run.graph, run.operator),
+        *(f"  {line}" for line in lines),
+        f"  {end}",
+    ]
 
 
 def _parameters(graph: Graph, operator: Operator) -> list[str]:
@@ -433,17 +400,17 @@ def _parameters(graph: Graph, operator: Operator) -> list[str]:
     return [*lines, f"  options: {options}"] if options else lines
 
 
-def _with_power(finding: ClaimFinding, judged: Sequence[_Judged], profile: Profile) -> ClaimFinding:
+def _with_power(finding: ClaimFinding, judged: Sequence[_Judged]) -> ClaimFinding:
     """Add what the cases could not have told apart."""
-    legal = [(each, each.graph) for each in judged if each.graph is not None]
+    subjects = [run for each in judged for run in each.runs]
     if finding.claim == NETWORKS:
-        kinds = Counter(op.name for _, graph in legal for op in graph.operators)
+        kinds = len({run.operator.name for run in subjects})
+        networks = sum(bool(each.runs) for each in judged)
         text = (
-            f"{len(legal)} networks have {kinds.total()} operators of {len(kinds)} kinds. Which "
-            "mistakes can be told apart is judged operator by operator."
+            f"{networks} networks have {len(subjects)} operators of {kinds} kinds. Which mistakes "
+            "can be told apart is judged operator by operator."
         )
         return replace(finding, power=(text,))
-    subjects = [_subject(each, graph.operators[0], profile) for each, graph in legal]
     power = operator_power(finding.claim, subjects)
     return replace(
         finding, power=tuple(power.sentences()), known=power.mistakes, unseen=len(power.unseen)

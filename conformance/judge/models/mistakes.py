@@ -15,6 +15,7 @@ from eightfold.conformance.judge.models.subject import (
     Results,
     mistake,
     run,
+    runs_of,
 )
 from eightfold.conformance.judge.models.values import ELEMENTWISE, ROWS
 from eightfold.conformance.judge.models.windows import POOLS, WEIGHTED
@@ -24,7 +25,6 @@ from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.models import operator_cases
 from eightfold.golden.quantization import clamp
 from eightfold.golden.tpu_mlir.numbers import round_float
-from eightfold.operators import load_model
 from eightfold.operators.spec import RESTRICTION, rule_at
 
 
@@ -89,12 +89,8 @@ def names_told(
 ) -> list[MistakeNames]:
     """Return what runtimes are told that make one mistake each in an operator. Raises InputError as
     `eightfold.conformance.vectors.models.operator_cases`."""
-    subjects = []
-    for case in operator_cases(operator, profile, level, seed):
-        graph = load_model(case.model)
-        (only,) = graph.operators
-        expected = tuple(case.tensors[index] for index in only.outputs)
-        subjects.append(OperatorRun(graph, only, case.inputs, expected, profile.reference))
+    cases = operator_cases(operator, profile, level, seed)
+    subjects = [run for case in cases for run in runs_of(case, profile.reference)]
     power = operator_power(operator, subjects)
     alike = {name: group for group in power.groups for name in group}
     return [

@@ -9,6 +9,7 @@ import numpy as np
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.judge.explain import NamedMistake
+from eightfold.conformance.vectors.models import OperatorCase
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference, clamp, fused_bounds
 from eightfold.golden.tpu_mlir.numbers import round_float
@@ -97,6 +98,19 @@ class OperatorRun:
         if quantization is None:
             raise SameError
         return quantization
+
+
+def runs_of(case: OperatorCase, reference: Reference) -> list[OperatorRun]:
+    """Return the runs of a model's operators, in their order; none of a model to refuse."""
+    if case.graph is None:
+        return []
+    values = {**case.inputs, **case.tensors}
+    return [
+        OperatorRun(
+            case.graph, each, values, tuple(case.tensors[i] for i in each.outputs), reference
+        )
+        for each in case.graph.operators
+    ]
 
 
 def run(call: OperatorCall) -> Results:
