@@ -1,4 +1,4 @@
-"""Tensors as files that every language reads: a text, and the elements of each.
+"""Tensors as files that every language reads: a text, and the elements of each; or as ``.npz``.
 
 A folder has ``tensors.txt`` with a line for each tensor: index, type as numpy calls it, and sizes,
 such as ``3 int8 1 8 8 4``. The elements of each are the file ``tensor_<index>.bin``: row by row,
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.common.files import npz_bytes
 from eightfold.model import Tensor
 
 LIST = "tensors.txt"
@@ -53,6 +54,17 @@ def read_known(folder: Path, tensors: Iterable[Tensor]) -> dict[int, NDArray[Any
     ValueError if a file has another size than its tensor; the message names the file."""
     there = (each for each in tensors if (folder / file_of(each.index)).is_file())
     return {each.index: _read(folder, each.index, each.dtype, each.shape) for each in there}
+
+
+def npz_of(arrays: Mapping[int, NDArray[Any]]) -> bytes:
+    """Return tensors as a ``.npz`` file, with an array ``tensor_<index>`` for each."""
+    return npz_bytes({f"tensor_{index}": array for index, array in sorted(arrays.items())})
+
+
+def read_npz(path: Path) -> dict[int, NDArray[Any]]:
+    """Return the tensors of `npz_of`; raises what numpy, zipfile or zlib do of what is none."""
+    with np.load(path, allow_pickle=False) as archive:
+        return {int(name.removeprefix("tensor_")): archive[name] for name in archive.files}
 
 
 def _read(folder: Path, index: int, dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:

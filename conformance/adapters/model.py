@@ -22,11 +22,17 @@ import tflite
 
 from eightfold.common.child import Channel, Child, ending, one_line, packed
 from eightfold.common.errors import InputError
-from eightfold.common.files import npz_bytes
 from eightfold.common.posix import limit_data, require_posix
 from eightfold.conformance.adapters.adapter import ModelRunner, adapter_class, raised
 from eightfold.conformance.answers import ModelAnswer
-from eightfold.conformance.tensors import LIST, read_known, tensor_files, tensor_line
+from eightfold.conformance.tensors import (
+    LIST,
+    npz_of,
+    read_known,
+    read_npz,
+    tensor_files,
+    tensor_line,
+)
 from eightfold.model import Graph, Tensor, read_model
 
 REFUSES = 3
@@ -51,11 +57,8 @@ def _write_raw(
 def _read_npz(path: Path, graph: Graph | None) -> ModelAnswer:
     if not path.is_file():
         return ModelAnswer(ending="missing", message="the file of outputs was not written")
-    tensors = {}
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            for name in archive.files:
-                tensors[int(name.removeprefix("tensor_"))] = archive[name]
+        tensors = read_npz(path)
     except Exception as error:  # numpy and zipfile raise all kinds of errors
         text = f"the file of outputs cannot be read: {type(error).__name__}"
         return ModelAnswer(ending="missing", message=text)
@@ -210,8 +213,7 @@ class ModelAdapter(ModelRunner):
             }
             paths["{model}"].write_bytes(model)
             if self.form == "npz":
-                arrays = {f"tensor_{index}": array for index, array in inputs.items()}
-                paths["{inputs}"].write_bytes(npz_bytes(arrays))
+                paths["{inputs}"].write_bytes(npz_of(inputs))
             else:
                 _write_raw(paths["{inputs}"], paths["{outputs}"], inputs, graph)
             failed = self._failure(paths)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.conformance.judge.arithmetic import wrap
 from eightfold.conformance.judge.rules import Features, Mask, bounds
 from eightfold.conformance.judge.subject import Cases, Steps, Subject, Table, named
 from eightfold.conformance.judge.tables import scales
@@ -95,7 +96,7 @@ def compute(arithmetic: RangeArithmetic, cases: Cases) -> Integers:
         zero_point = -zero_point
     elif a.zero_point == "unsigned":
         zero_point = whole
-    zero_point = zero_point << 56 >> 56
+    zero_point = wrap(zero_point, 8)
     bits = scale.view(np.uint32).astype(np.int64)
     results = np.stack([np.ones_like(levels), bits, zero_point], axis=1)
     if a.invalid == "kept":  # the flag alone says so

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.conformance.judge.arithmetic import Arithmetic, reference_arithmetic
+from eightfold.conformance.judge.arithmetic import Arithmetic, reference_arithmetic, wrap
 from eightfold.conformance.judge.arithmetic import compute as requantize
 from eightfold.conformance.judge.forms import FORMS, Form
 from eightfold.conformance.judge.requantizer import bits
@@ -119,7 +119,7 @@ ZERO_POINTS: dict[str, Callable[[Integers, Integers], Integers]] = {
 
 CLAMPS: dict[str, Callable[[Integers], Integers]] = {
     "int8": lambda v: np.clip(v, -128, 127),
-    "wraps": lambda v: v << 56 >> 56,
+    "wraps": lambda v: wrap(v, 8),
     "symmetric": lambda v: np.clip(v, -127, 127),
     "unsigned": lambda v: np.where(v < 0, 127, np.minimum(v, 127)),
 }

@@ -18,6 +18,7 @@ import numpy as np
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import NETWORKS, Profile
+from eightfold.conformance.tensors import read_npz
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import LEVELS, Level, UnitCases
 from eightfold.conformance.vectors.manifest import NAME
@@ -169,15 +170,10 @@ def _model_case(folder: Path, entry: Mapping[str, Any]) -> OperatorCase:
     return OperatorCase(
         entry["operator"],
         model,
-        _tensors(inputs) if inputs.exists() or not refused else {},
-        {} if refused else _tensors(expected),
+        read_npz(inputs) if inputs.exists() or not refused else {},
+        {} if refused else read_npz(expected),
         entry["reason"] if refused else "",
     )
-
-
-def _tensors(path: Path) -> dict[int, np.ndarray]:
-    with np.load(path, allow_pickle=False) as archive:
-        return {int(name.removeprefix("tensor_")): archive[name] for name in archive.files}
 
 
 Draw = Callable[[str, Profile, Level, int], list[str]]

@@ -21,9 +21,10 @@ from eightfold.cases.draws import Bounds, Case, bounded_by
 from eightfold.cases.networks import DRAWN, random_network
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.common.errors import InputError
-from eightfold.common.files import npz_bytes, write_file, write_files
+from eightfold.common.files import write_file, write_files
 from eightfold.conformance.constraints import WINDOWED, drawn_values, keeps, ordinary
 from eightfold.conformance.profile import NETWORKS, OPERATORS, Profile, parted
+from eightfold.conformance.tensors import npz_of
 from eightfold.conformance.units.unit import LEVELS, Level
 from eightfold.conformance.vectors.manifest import NAME, checksums, manifest
 from eightfold.golden.errors import RejectedError
@@ -393,12 +394,8 @@ def _refusal(model: bytes) -> str:
 
 
 def _files(case: OperatorCase) -> dict[str, bytes]:
-    files = {"model.tflite": case.model, "inputs.npz": _npz(case.inputs)}
-    return files if case.refusal else files | {"expected.npz": _npz(case.tensors)}
-
-
-def _npz(tensors: Mapping[int, np.ndarray]) -> bytes:
-    return npz_bytes({f"tensor_{index}": tensor for index, tensor in sorted(tensors.items())})
+    files = {"model.tflite": case.model, "inputs.npz": npz_of(case.inputs)}
+    return files if case.refusal else files | {"expected.npz": npz_of(case.tensors)}
 
 
 def digest_of_cases(cases: Iterable[OperatorCase]) -> str:
