@@ -220,14 +220,13 @@ def _interpolated(subject: OperatorRun) -> Results:
         raise SameError
     x = call.codes(0).astype(np.int64)
     options = (call.options["align_corners"], call.options["half_pixel_centers"])
-    (y0, y1, fy), (x0, x1, fx) = (
-        _weights(x.shape[axis + 1], count, *options) for axis, count in enumerate(call.vector(1))
-    )
-    fy, fx = fy[:, None, None], fx[:, None]
-    upper = (x[:, y0][:, :, x0] << 11) + (x[:, y0][:, :, x1] - x[:, y0][:, :, x0]) * fx
-    lower = (x[:, y1][:, :, x0] << 11) + (x[:, y1][:, :, x1] - x[:, y1][:, :, x0]) * fx
-    total = (upper << 11) + (lower - upper) * fy
-    return [clamp((total + (1 << 21)) >> 22)]
+    rows, columns = call.vector(1)
+    for axis, count in ((2, columns), (1, rows)):
+        lower, upper, part = _weights(x.shape[axis], count, *options)
+        weight = part.reshape([-1 if d == axis else 1 for d in range(4)])
+        below, above = np.take(x, lower, axis), np.take(x, upper, axis)
+        x = (below << 11) + (above - below) * weight
+    return [clamp((x + (1 << 21)) >> 22)]
 
 
 def _weights(size: int, count: int, corners: bool, half: bool):
