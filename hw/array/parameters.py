@@ -103,7 +103,7 @@ class ParameterLoader(Component):
     Timing
     ------
     A word per cycle; stalls while no bank is free, and for the cycle of ``vector``. ``supply``
-    follows the last word by one cycle; ``write`` comes from a register, one cycle after the word.
+    follows the last word by two cycles; ``write`` comes from a register, one cycle after the word.
 
     Parameters
     ----------
@@ -135,11 +135,13 @@ class ParameterLoader(Component):
         lane = Signal(range(self.config.lanes))
         bank = Signal(range(self.config.parameter_banks))
         change = self.vector
-        accept, done = Signal(), Signal()
-        free = self._count(m, "free", banks - 1, self.retire, done)
-        complete = self._count(m, "complete", 0, done, self.take)
+        # A bank's last word is accepted, and counted in the cycle after: it comes late.
+        accept, done, counts = Signal(), Signal(), Signal()
+        free = self._count(m, "free", banks - 1, self.retire, counts)
+        complete = self._count(m, "complete", 0, counts, self.take)
+        m.d.sync += counts.eq(done)
         m.d.comb += [
-            self.words.ready.eq(free.one & ~change.valid),
+            self.words.ready.eq(Mux(counts, free.two, free.one) & ~change.valid),
             self.supply.eq(complete),
             accept.eq(self.words.valid & self.words.ready),
             done.eq(accept & (self.words.payload.last | (lane == self.config.lanes - 1))),

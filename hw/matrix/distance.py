@@ -56,10 +56,10 @@ class MatrixDistance(Component):
         following = Signal.like(results)
         # What is left of the distance; negative while the vector may not pass.
         room = Signal(signed(max(len(self.distance), len(results)) + 1))
-        within, passes, moves = Signal(), Signal(), Signal()
+        within, passes, moves, unbounded = Signal(), Signal(), Signal(), Signal()
         fires = moves & vector.control.fire & vector.control.last
         m.d.comb += [
-            passes.eq(self.alone | (room >= 0) | (self.distance == 0)),
+            passes.eq(self.alone | (room >= 0) | unbounded),
             moves.eq(self.o.valid & self.o.ready),
             self.waits.eq(self.i.valid & ~passes),
             self.o.valid.eq(self.i.valid & passes),
@@ -67,7 +67,7 @@ class MatrixDistance(Component):
             self.i.ready.eq(self.o.ready & passes),
             following.eq(results + fires - self.written),
         ]
-        m.d.sync += results.eq(following)
+        m.d.sync += [results.eq(following), unbounded.eq(self.distance == 0)]
         with m.If(moves):
             m.d.sync += within.eq(~vector.final)
         with m.If(moves | within):

@@ -39,8 +39,8 @@ class ParameterRecords(Component):
     Timing
     ------
     A unit per cycle of a record, a channel per cycle of those with a shared record; runs follow
-    each other without a pause. A channel is on ``o`` in the cycle in which its last unit is offered;
-    ``o.ready`` reaches nothing else but through a register.
+    each other without a pause. A channel is on ``o`` in the cycle of its last unit; ``o.ready``
+    reaches nothing else but through a register.
 
     Parameters
     ----------

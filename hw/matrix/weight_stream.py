@@ -100,9 +100,8 @@ class WeightCommands(Component):
                 m.d.sync += command.eq(self.command.payload)
                 with m.If(self.command.valid):
                     m.next = "MULTIPLY"
-            with m.State("MULTIPLY"):
-                with m.If(self._multiply(m, command, partial)):
-                    m.next = "JUDGE"
+            with m.State("MULTIPLY"), m.If(self._multiply(m, command, partial)):
+                m.next = "JUDGE"
             with m.State("JUDGE"):
                 m.d.sync += illegal.eq(some_partial & ((lanes == 0) | (lanes > self.config.lanes)))
                 m.next = "FETCH"

@@ -53,10 +53,10 @@ def test_last_completes_a_bank_early():
     async def bench(ctx):
         ctx.set(dut.words.valid, 1)
         ctx.set(dut.words.payload.last, 1)
+        await ctx.tick()
         assert not ctx.get(dut.supply.one)
         await ctx.tick()
         assert ctx.get(dut.supply.one)
-        await ctx.tick()
         assert (ctx.get(dut.write.bank), ctx.get(dut.write.lanes)) == (1, 1)
 
     simulate(dut, bench)
