@@ -1,6 +1,5 @@
 """Memory behind an AXI4 bus: bytes, latencies, pauses and errors."""
 
-import random
 from collections import deque
 from typing import Any
 
@@ -51,12 +50,11 @@ class AxiMemory:
         latency: int = 1,
         stall: float = 0.0,
         errors: frozenset[int] = frozenset(),
-        rng: random.Random | None = None,
     ) -> None:
         self.contents, self.port, self.latency = contents, port, latency
         self.stall, self.errors = stall, errors
         self._dut, self._prefix = dut, prefix
-        self._rng = rng or stall_rng(prefix)
+        self._rng = stall_rng(prefix)
         for name in ("arready", "rvalid", "awready", "wready", "bvalid", "rid", "bid"):
             if hasattr(dut, prefix + name):
                 self._signal(name).value = 0

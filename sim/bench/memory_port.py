@@ -1,6 +1,5 @@
 """Memory behind an `eightfold.hw.ports.memory_read` port, for benches without a bus."""
 
-import random
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +15,20 @@ from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watch
 from eightfold.sim.bench.support import clock_cycles, cycle, stall_rng, start_clock_and_reset
 
 
+def burst_addresses(request: int, port: int) -> list[int]:
+    """Return the addresses of a request's beats, of ``port`` bytes each.
+
+    ``request``: a word of `eightfold.hw.ports.burst_layout`. Raises AssertionError if it breaks one
+    of the rules of requests.
+    """
+    address, beats = request & 0xFFFF_FFFF, request >> 32
+    first = address // port
+    assert address % port == 0, f"request at {address:#x} is not aligned to the port"
+    assert 1 <= beats <= BURST, f"request of {beats} beats"
+    assert first // BURST == (first + beats - 1) // BURST, f"{address:#x}+{beats} crosses"
+    return [address + beat * port for beat in range(beats)]
+
+
 class MemoryPort:
     """Answers read requests in order, after a latency, with the beats of an array of bytes.
 
@@ -26,8 +39,7 @@ class MemoryPort:
     - ``idle``: probability, 0 to below 1, of pausing for a cycle before a beat.
     - ``stall``: probability of not taking a request in a cycle.
 
-    ``requests``: (byte address, beats) of the requests so far. ``requested``, ``beats``: beats
-    requested, and answered.
+    ``requested``, ``beats``: beats requested, and answered.
     """
 
     def __init__(
@@ -40,12 +52,10 @@ class MemoryPort:
         latency: int = 2,
         idle: float = 0.0,
         stall: float = 0.0,
-        rng: random.Random | None = None,
     ) -> None:
         self.contents, self.port, self.latency, self.idle = contents, port, latency, idle
-        self.requests: list[tuple[int, int]] = []
         self.requested = self.beats = 0
-        self._rng = rng or stall_rng(name)
+        self._rng = stall_rng(name)
         self._waiting: deque[tuple[int, int]] = deque()  # time from which it may come, address
         self._dut = dut
         self._valid, self._data = (getattr(dut, f"{name}__{part}") for part in ("valid", "data"))
@@ -55,18 +65,11 @@ class MemoryPort:
 
     def _take(self, word: int) -> None:
         """Check a request and queue its beats."""
-        address = word & 0xFFFFFFFF
-        beats = word >> 32
-        first = address // self.port
-        assert address % self.port == 0, f"request at {address:#x} is not aligned to the port"
-        assert 1 <= beats <= BURST, f"request of {beats} beats"
-        assert first // BURST == (first + beats - 1) // BURST, f"{address:#x}+{beats} crosses"
-        assert address + beats * self.port <= len(self.contents), f"{address:#x}+{beats}: outside"
-        self.requests.append((address, beats))
-        self.requested += beats
+        addresses = burst_addresses(word, self.port)
+        assert addresses[-1] + self.port <= len(self.contents), f"{addresses[-1]:#x} is outside"
+        self.requested += len(addresses)
         due = int(get_sim_time("ns")) + (self.latency - 1) * CLOCK_NS
-        for beat in range(beats):
-            self._waiting.append((due, address + beat * self.port))
+        self._waiting.extend((due, address) for address in addresses)
 
     async def run(self) -> None:
         """Answer requests; start it with ``cocotb.start_soon``."""

@@ -6,7 +6,6 @@ Verilator as in Icarus, which is what the hardware samples; a write takes effect
 Each end knows what it drives itself, so a cycle costs it one read, or two where a word arrives.
 """
 
-import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,8 +27,7 @@ class StreamSource(BusDriver):
 
     Queue a list with ``source.append(words)``, or wait until it is sent with ``await
     source.send(words)``. Nothing is sent while ``rst`` is high. ``idle``: probability, 0 to below
-    1, of pausing for a cycle before a word. ``rng``: random numbers for the pauses; by default of
-    the run's seed and the stream's name.
+    1, of pausing for a cycle before a word, drawn with the run's seed and the stream's name.
 
     ``transfers``: words that the design has accepted.
     """
@@ -38,13 +36,11 @@ class StreamSource(BusDriver):
     bus: Any
     clock: Any
 
-    def __init__(
-        self, dut: Any, name: str, *, idle: float = 0.0, rng: random.Random | None = None
-    ) -> None:
+    def __init__(self, dut: Any, name: str, *, idle: float = 0.0) -> None:
         super().__init__(dut, name, dut.clk, bus_separator="__", case_insensitive=False)
         self.transfers = 0
         self.idle = idle
-        self._rng = rng or stall_rng(name)
+        self._rng = stall_rng(name)
         self._reset = dut.rst
         self._valid = False
         self.bus.valid.value = 0
@@ -68,7 +64,7 @@ class StreamSource(BusDriver):
             payload.value = word
             self._set_valid(True)
             await edge
-            while not _bit(ready):
+            while not ready.value:
                 await edge
             self.transfers += 1
         if not self._sendQ:
@@ -78,11 +74,6 @@ class StreamSource(BusDriver):
         if valid != self._valid:
             self._valid = valid
             self.bus.valid.value = int(valid)
-
-    @property
-    def state(self) -> str:
-        """The stream's signals in words, for the watchdog."""
-        return _state(self)
 
 
 class StreamSink(BusMonitor):
@@ -100,21 +91,13 @@ class StreamSink(BusMonitor):
     bus: Any
     clock: Any
 
-    def __init__(
-        self,
-        dut: Any,
-        name: str,
-        *,
-        stall: float = 0.0,
-        rng: random.Random | None = None,
-        signed: bool = False,
-    ) -> None:
+    def __init__(self, dut: Any, name: str, *, stall: float = 0.0, signed: bool = False) -> None:
         super().__init__(dut, name, dut.clk, bus_separator="__", case_insensitive=False)
         self.transfers = 0
         self.stall = stall
         self.signed = signed
         self._one_bit = len(self.bus.payload) == 1
-        self._rng = rng or stall_rng(name)
+        self._rng = stall_rng(name)
         self.bus.ready.value = 0
 
     @property
@@ -124,12 +107,8 @@ class StreamSink(BusMonitor):
 
     async def _monitor_recv(self) -> None:
         edge = RisingEdge(self.clock)
-        reset, valid, payload, ready = (
-            self.entity.rst,
-            self.bus.valid,
-            self.bus.payload,
-            self.bus.ready,
-        )
+        reset = self.entity.rst
+        valid, payload, ready = self.bus.valid, self.bus.payload, self.bus.ready
         await edge
         while str(reset.value) != "0":
             await edge
@@ -141,7 +120,7 @@ class StreamSink(BusMonitor):
                 is_ready = take
                 ready.value = int(take)
             await edge
-            if _bit(valid):
+            if valid.value:
                 word = self._word(payload)
                 if held is not None and word != held:
                     raise StreamRuleViolation(
@@ -163,15 +142,8 @@ class StreamSink(BusMonitor):
             return -int(value) if self.signed else int(value)
         return value.to_signed() if self.signed else value.to_unsigned()
 
-    @property
-    def state(self) -> str:
-        """The stream's signals in words, for the watchdog."""
-        return _state(self)
 
-
-async def watchdog(
-    streams: Sequence[StreamSource | StreamSink], cycles: int = 2000, period_ns: int = CLOCK_NS
-) -> None:
+async def watchdog(streams: Sequence[StreamSource | StreamSink], cycles: int = 2000) -> None:
     """Fail the test when no stream has moved for ``cycles`` clock cycles, naming each one's state.
 
     Run it with ``cocotb.start_soon(watchdog([...]))``; it costs nothing per cycle. Raises
@@ -181,17 +153,14 @@ async def watchdog(
     while True:
         now = [stream.transfers for stream in streams]
         if now == before:
-            states = "; ".join(stream.state for stream in streams)
+            states = "; ".join(map(_state, streams))
             raise TimeoutError(f"no transfer on any stream for {cycles} cycles: {states}")
         before = now
-        await Timer(cycles * period_ns, unit="ns")
-
-
-def _bit(handle: Any) -> bool:
-    return bool(handle.value)
+        await Timer(cycles * CLOCK_NS, unit="ns")
 
 
 def _state(stream: StreamSource | StreamSink) -> str:
+    """Return a stream's signals in words."""
     valid = stream.bus.valid.value
     ready = stream.bus.ready.value
     return f"{stream.name} valid={valid} ready={ready} after {stream.transfers} words"

@@ -83,8 +83,8 @@ def progress(done: int, total: int, text: str = "") -> None:
         file.write(line + "\n")
 
 
-async def start_clock_and_reset(dut: Any, cycles: int = 2, longest: int = 0) -> None:
-    """Start ``clk`` at 100 MHz, hold ``rst`` for some cycles, and return just after an edge.
+async def start_clock_and_reset(dut: Any, longest: int = 0) -> None:
+    """Start ``clk`` at 100 MHz, hold ``rst`` for two cycles, and return just after an edge.
 
     The clock is made inside the simulator: it costs no Python per edge. Drive the inputs, or make
     the streams' drivers, before or after; a driver holds valid and ready low until it has work.
@@ -96,10 +96,9 @@ async def start_clock_and_reset(dut: Any, cycles: int = 2, longest: int = 0) -> 
     Clock(dut.clk, CLOCK_NS, unit="ns", impl="gpi").start(start_high=False)
     cocotb.start_soon(_end_after(max(_job()["cycles"], longest)))
     dut.rst.value = 1
-    for _ in range(cycles):
-        await RisingEdge(dut.clk)
+    await clock_cycles(dut, 2)
     dut.rst.value = 0
-    await RisingEdge(dut.clk)
+    await clock_cycles(dut, 1)
 
 
 async def _end_after(cycles: int) -> None:

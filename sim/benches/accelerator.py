@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.sim.bench.axi_lite import AxiLite
-from eightfold.sim.bench.registers import Registers
+from eightfold.sim.bench.registers import AxiLite, Registers
 from eightfold.sim.bench.support import clock_cycles, parameters, seed, start_clock_and_reset
 from eightfold.sim.bench.system_job import SystemJob
 from eightfold.sim.simulator.memory_image import CHANNELS, LINES, Region, read_hex, write_hex

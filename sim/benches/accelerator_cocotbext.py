@@ -55,7 +55,7 @@ class PythonMemory:
 
 
 class LiteBus:
-    """cocotbext-axi's AXI4-Lite master as a `eightfold.sim.bench.axi_lite.RegisterBus`."""
+    """cocotbext-axi's AXI4-Lite master as a `eightfold.sim.bench.registers.RegisterBus`."""
 
     def __init__(self, dut: Any) -> None:
         self._master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)

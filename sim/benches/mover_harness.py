@@ -14,8 +14,8 @@ from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
 from eightfold.hw.memory.scratchpad import Scratchpad
-from eightfold.hw.ports import BURST
 from eightfold.isa import GATHER, MOVE, ErrorCode, Space
+from eightfold.sim.bench.memory_port import burst_addresses
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.support import parameters, stall_rng, start_clock_and_reset
 from eightfold.sim.stimuli.gather import carry_out, explain_copy
@@ -83,13 +83,7 @@ class MemoryStub:
             payload = self._transfer(f"{kind}__request")
             if payload is None:
                 continue
-            address = payload & 0xFFFFFFFF
-            beats = payload >> 32
-            number = address // self.port
-            assert address % self.port == 0, f"{kind} request at {address:#x} is not aligned"
-            assert 1 <= beats <= BURST, f"{kind} request of {beats} beats"
-            assert number // BURST == (number + beats - 1) // BURST, f"{kind} crosses: {beats}"
-            addresses = [address + self.port * i for i in range(beats)]
+            addresses = burst_addresses(payload, self.port)
             if kind == "read":
                 self._reads.extend((self.cycle + self.latency, one) for one in addresses)
             else:

@@ -14,7 +14,7 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 from eightfold import isa
 from eightfold.hw.control.registers import FIRST_COUNTER, constants, register_layout
 from eightfold.isa import Access
-from eightfold.sim.bench.axi_lite import AxiLite
+from eightfold.sim.bench.registers import AxiLite
 from eightfold.sim.bench.support import (
     clock_cycles,
     configuration,
