@@ -26,9 +26,8 @@ from eightfold.sim.machine.legality import Refusal
 from eightfold.sim.simulator.runner import BenchFailed
 from eightfold.sim.simulator.system import Place, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
-from eightfold.sim.stimuli.items import Item, stream
-from eightfold.sim.stimuli.programs import BEHIND, WINDOW, Program, ProgramRandom
-from eightfold.sim.stimuli.spoilt import BEGIN, END, Mutation, random_mutation, spoilt
+from eightfold.sim.stimuli.commands import BEGIN, END, Mutation, mutated, random_mutation
+from eightfold.sim.stimuli.programs import BEHIND, WINDOW, Item, Program, ProgramRandom, stream
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 from lab.suites.common import (
@@ -115,7 +114,7 @@ class StreamCase:
     def words(self) -> NDArray[np.uint32]:
         items = self.items
         pieces = stream(self.config, list(items.values()), np.random.default_rng(self.seed))
-        return spoilt(dict(zip([BEGIN, *items, END], pieces, strict=True)), self.mutations)
+        return mutated(dict(zip([BEGIN, *items, END], pieces, strict=True)), self.mutations)
 
     @cached_property
     def run(self) -> Run:

@@ -7,21 +7,22 @@ from typing import Any
 
 import cocotb
 import numpy as np
+from numpy.typing import NDArray
 
-from eightfold.isa import Space
+from eightfold.isa import ErrorCode, Space
 from eightfold.sim.bench.support import parameters, report, rng
 from eightfold.sim.benches.mover_harness import MoverBench, area, measure, single_run
-from eightfold.sim.stimuli.gather import (
-    FAULTS,
-    LEGAL,
+from eightfold.sim.stimuli.copies import (
+    GATHERS,
+    MOVES,
+    Move,
     addresses,
     carry_out,
+    indices,
     put,
     random_gather,
-    spoil,
+    random_move,
 )
-from eightfold.sim.stimuli.move import LEGAL as MOVES
-from eightfold.sim.stimuli.move import Move, random_move
 
 MODEL, ARENA, SCRATCHPAD = Space.MODEL, Space.ARENA, Space.SCRATCHPAD
 
@@ -43,7 +44,7 @@ async def indices_are_read_when_the_command_runs(
     generator = rng(10)
     await bench.start(generator)
     for number in range(parameters()["moves"]):
-        pair = LEGAL[number % len(LEGAL)]
+        pair = GATHERS[number % len(GATHERS)]
         places = areas(bench, pair, int(generator.integers(2)))
         content = bench.expected[SCRATCHPAD].copy()
         taken = np.zeros(len(content), dtype=np.bool_)
@@ -73,7 +74,7 @@ async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: floa
 
     def prepare() -> None:
         for _ in range(parameters()["moves"]):
-            pair = LEGAL[generator.integers(len(LEGAL))]
+            pair = GATHERS[generator.integers(len(GATHERS))]
             content = bench.spaces[SCRATCHPAD]
             places = areas(bench, pair, 0)
             commands.append(random_gather(generator, pair, places, content, taken))
@@ -113,6 +114,67 @@ async def a_reset_of_a_cycle_forgets_all(dut: Any) -> None:
         await bench.check()
 
 
+def spoil(
+    generator: np.random.Generator, gather: Move, kind: str, scratchpad: NDArray[np.uint8]
+) -> Move:
+    """Return a command with one fault, often in a late run; its indices may change."""
+    spaces = {
+        "memory_to_memory": (Space.MODEL, Space.ARENA),
+        "from_fill": (Space.FILL, Space.SCRATCHPAD),
+        "from_tables": (Space.TABLES, Space.SCRATCHPAD),
+        "to_tables": (Space.SCRATCHPAD, Space.TABLES),  # at multiples of 4, as MOVE may
+        "to_model": (Space.SCRATCHPAD, Space.MODEL),
+    }
+    if kind in spaces:
+        source, target = spaces[kind]
+        aligned = {f"{name}_stride{k}": 4 * k for name in ("source", "target") for k in range(3)}
+        aligned |= {"run": 4, "source": 40, "target": 80, "step": 0}
+        return gather | aligned | {"source_space": source.value, "target_space": target.value}
+    size = 1 << gather["index_size"]
+    run = int(generator.integers(len(addresses(gather))))
+    match kind:
+        case "no_bytes":
+            return gather | {"run": 0}
+        case "index_begins" | "index_ends":
+            # The second run's.
+            edge = -1 if kind == "index_begins" else len(scratchpad) - size + 1
+            wide = {"count0": 2, "index_stride0": edge - gather["indices"]}
+            return gather | wide | {"count1": 1, "count2": 1}
+        case "int16_ends" | "int32_ends" | "int64_ends":
+            # The second run's has its first byte inside.
+            wide = {"count0": 2, "index_stride0": len(scratchpad) - 1 - gather["indices"]}
+            return gather | wide | {"count1": 1, "count2": 1}
+        case "source_far":
+            put(gather, run, 1, scratchpad)
+            return gather | {"limit": (1 << 32) - 1, "step": 1 << 31}
+        case "target_far" | "n_and_target":
+            gather = gather | {"target": gather["target"] ^ 1 << 31}
+    match kind:
+        case "n_limit":
+            return gather | {"limit": max(indices(gather, scratchpad))}
+        case "n_and_target":
+            return gather | {"limit": 0}
+        case "n_negative":
+            put(gather, run, -1, scratchpad)
+        case "n_lowest":
+            put(gather, run, -1 << 8 * size - 1, scratchpad)
+        case "n_high":
+            high = 1 << int(generator.integers(32, 64))
+            put(gather, run, indices(gather, scratchpad)[run] + high, scratchpad)
+    return gather
+
+
+FAULTS = {
+    **dict.fromkeys(("memory_to_memory", "from_fill", "from_tables"), ErrorCode.ADDRESS),
+    **dict.fromkeys(("to_tables", "to_model", "no_bytes"), ErrorCode.ADDRESS),
+    **dict.fromkeys(("index_begins", "index_ends", "source_far", "target_far"), ErrorCode.ADDRESS),
+    **dict.fromkeys(
+        ("n_limit", "n_negative", "n_lowest", "n_high", "n_and_target"), ErrorCode.INDEX
+    ),
+    **dict.fromkeys(("int16_ends", "int32_ends", "int64_ends"), ErrorCode.ADDRESS),
+}
+"""What can be wrong with a command, see `spoil`, and the error."""
+
 SIZES = {"n_high": (3,), "int16_ends": (1,), "int32_ends": (2,), "int64_ends": (3,)}
 """The sizes of the indices of a fault that needs some."""
 
@@ -130,7 +192,7 @@ async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
     def prepare() -> None:
         sizes = SIZES.get(kind, (0, 1, 2, 3))
         for _ in range(int(generator.integers(1, 4))):
-            pair = LEGAL[generator.integers(len(LEGAL))]
+            pair = GATHERS[generator.integers(len(GATHERS))]
             places = areas(bench, pair, 0)
             commands.append(random_gather(generator, pair, places, content, taken, sizes))
         commands[-1] = spoil(generator, commands[-1], kind, content)

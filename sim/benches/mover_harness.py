@@ -18,8 +18,7 @@ from eightfold.isa import GATHER, MOVE, ErrorCode, Space
 from eightfold.sim.bench.memory_port import burst_addresses
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.support import parameters, stall_rng, start_clock_and_reset
-from eightfold.sim.stimuli.gather import carry_out, explain_copy
-from eightfold.sim.stimuli.move import Move, encode
+from eightfold.sim.stimuli.copies import Move, carry_out, encode, explain_copy
 
 
 class MemoryStub:

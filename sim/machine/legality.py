@@ -16,7 +16,7 @@ from eightfold import isa
 from eightfold.isa.decode import CommandError, Decoded, command_places, read_command
 from eightfold.isa.vector_fields import has_one_result, is_on_rows, resumes, used_tables
 from eightfold.sim.machine.accesses import firing, index_starts, move_starts
-from eightfold.sim.machine.matrix import RECORD_BYTES, MatrixRun, group_lanes
+from eightfold.sim.machine.matrix import MatrixRun, group_lanes, parameter_size, weight_sizes
 from eightfold.sim.machine.vector import targets
 from eightfold.target.config import AcceleratorConfig
 
@@ -59,7 +59,7 @@ def check_legal(config: AcceleratorConfig, command: Decoded) -> None:
         isa.Opcode.MOVE: _check_move,
         isa.Opcode.MATRIX: _check_matrix,
         isa.Opcode.VECTOR: _check_vector,
-        isa.Opcode.GATHER: _check_gather,
+        isa.Opcode.GATHER: lambda config, f: (_spaces(isa.Opcode.GATHER, f),),
     }
     if command.opcode in checks:
         for wrong, code, text in checks[command.opcode](config, f):
@@ -89,10 +89,6 @@ def _check_move(config: AcceleratorConfig, f: Fields) -> Iterator[_Check]:
             unaligned = (move_starts(f, side) % 4).any()
             yield bool(unaligned), _ADDRESS, f"{side} must be a multiple of 4"
         yield f["run"] % 4 != 0, _ADDRESS, "run must be a multiple of 4"
-
-
-def _check_gather(config: AcceleratorConfig, f: Fields) -> Iterator[_Check]:
-    yield _spaces(isa.Opcode.GATHER, f)
 
 
 def _spaces(opcode: isa.Opcode, f: Fields) -> _Check:
@@ -213,41 +209,30 @@ def nature(config: AcceleratorConfig, command: Decoded, sizes: Mapping[isa.Space
 
     ``sizes``: bytes of each space that has contents.
     """
-    kinds = {
-        isa.Opcode.WEIGHTS: _weights,
-        isa.Opcode.PARAMETERS: _parameters,
-        isa.Opcode.MOVE: _move,
-        isa.Opcode.GATHER: _move,
-        isa.Opcode.MATRIX: _matrix,
-        isa.Opcode.VECTOR: _vector,
-    }
-    if command.opcode not in kinds:
-        return Nature()
-    return kinds[command.opcode](config, command, sizes)
+    match command.opcode:
+        case isa.Opcode.WEIGHTS | isa.Opcode.PARAMETERS:
+            return _fetch(config, command, sizes[isa.Space.MODEL])
+        case isa.Opcode.MOVE | isa.Opcode.GATHER:
+            return _move(config, command, sizes)
+        case isa.Opcode.MATRIX | isa.Opcode.VECTOR if _is_free(config, command):
+            return Nature(free=True)
+        case isa.Opcode.MATRIX:
+            return _matrix(config, command)
+        case isa.Opcode.VECTOR:
+            return _vector(config, command)
+    return Nature()
 
 
 def _address(command: Decoded, engine: int) -> Refusal:
     return Refusal(isa.ErrorCode.ADDRESS, engine, command.number % (1 << 16))
 
 
-def _weights(config: AcceleratorConfig, command: Decoded, sizes: Mapping[isa.Space, int]) -> Nature:
-    f = command.fields
-    words = f["full"] * config.lanes + f["partial"] * f["partial_lanes"]
-    few = f["partial"] > 0 and not 1 <= f["partial_lanes"] <= config.lanes
-    end = f["address"] + config.weight_word * words
-    if few or f["address"] % config.port or end > sizes[isa.Space.MODEL]:
-        return Nature(refusal=_address(command, WEIGHTS))
-    return Nature()
-
-
-def _parameters(
-    config: AcceleratorConfig, command: Decoded, sizes: Mapping[isa.Space, int]
-) -> Nature:
-    f = command.fields
-    size = RECORD_BYTES + 4 * f["channels"] if f["shared"] else RECORD_BYTES * f["channels"]
-    unaligned = f["address"] % max(RECORD_BYTES, config.port) != 0
-    if not f["channels"] or unaligned or f["address"] + size > sizes[isa.Space.MODEL]:
-        return Nature(refusal=_address(command, PARAMETERS))
+def _fetch(config: AcceleratorConfig, command: Decoded, model: int) -> Nature:
+    """Return what is known of a command that fetches from a model of so many bytes."""
+    weights = command.opcode == isa.Opcode.WEIGHTS
+    size = sum(weight_sizes(config, command)) if weights else parameter_size(command)
+    if _is_free(config, command) or command.fields["address"] + size > model:
+        return Nature(refusal=_address(command, WEIGHTS if weights else PARAMETERS))
     return Nature()
 
 
@@ -282,10 +267,8 @@ def _move(config: AcceleratorConfig, command: Decoded, sizes: Mapping[isa.Space,
     return Nature(refusal=refusal if outside else None)
 
 
-def _matrix(config: AcceleratorConfig, command: Decoded, sizes: Mapping[isa.Space, int]) -> Nature:
+def _matrix(config: AcceleratorConfig, command: Decoded) -> Nature:
     f = command.fields
-    if _is_free(config, command):
-        return Nature(free=True)
     passes = f["groups"] * f["ky"] * f["kx"] * f["kc"]
     long = passes * (f["lead"] * f["depthwise"] + f["y"] * f["x"] + config.lanes) > MOST
     refusal = _address(command, isa.Engine.MATRIX.value)
@@ -303,10 +286,8 @@ def _matrix(config: AcceleratorConfig, command: Decoded, sizes: Mapping[isa.Spac
     return Nature()
 
 
-def _vector(config: AcceleratorConfig, command: Decoded, sizes: Mapping[isa.Space, int]) -> Nature:
+def _vector(config: AcceleratorConfig, command: Decoded) -> Nature:
     f = command.fields
-    if _is_free(config, command):
-        return Nature(free=True)
     counts = [f[name] for name in ("run", "count0", "count1", "count2", "window0", "window1")]
     refusal = _address(command, isa.Engine.VECTOR.value)
     if int(np.prod(counts, dtype=object)) > MOST or int(np.prod(counts[1:4], dtype=object)) > 100:

@@ -182,6 +182,19 @@ RECORD_BYTES = 16
 """The bytes of a `isa.REQUANTIZE_LAYOUT` in memory."""
 
 
+def weight_sizes(config: AcceleratorConfig, command: Decoded) -> tuple[int, int]:
+    """Return the bytes of the full and of the partial buffers that a WEIGHTS fetches."""
+    f = command.fields
+    full, partial = f["full"] * config.lanes, f["partial"] * f["partial_lanes"]
+    return full * config.weight_word, partial * config.weight_word
+
+
+def parameter_size(command: Decoded) -> int:
+    """Return the bytes that a PARAMETERS fetches."""
+    channels = command.fields["channels"]
+    return RECORD_BYTES + 4 * channels if command.fields["shared"] else RECORD_BYTES * channels
+
+
 def weight_buffers(
     config: AcceleratorConfig, command: Decoded, model: NDArray[np.uint8], rng: np.random.Generator
 ) -> Iterator[NDArray[np.int8]]:
@@ -190,11 +203,12 @@ def weight_buffers(
     Raises CommandError: ADDRESS, if the command leaves the model region.
     """
     f = command.fields
-    word = config.weight_word
     address = f["address"]
-    for count, lanes in ((f["full"], config.lanes), (f["partial"], f["partial_lanes"])):
-        stored = _part(command, model, address, count * lanes * word)
-        taps = stored.view(np.int8).reshape(count, lanes, word)[:, :, : config.width]
+    kinds = (f["full"], config.lanes), (f["partial"], f["partial_lanes"])
+    for (count, lanes), size in zip(kinds, weight_sizes(config, command), strict=True):
+        stored = _part(command, model, address, size)
+        words = stored.view(np.int8).reshape(count, lanes, config.weight_word)
+        taps = words[:, :, : config.width]
         buffers = rng.integers(-128, 128, (count, config.lanes, config.width), dtype=np.int8)
         buffers[:, :lanes] = taps
         yield from buffers
@@ -211,10 +225,8 @@ def parameter_banks(
     used.
     """
     channels, shared = command.fields["channels"], command.fields["shared"]
-    address = command.fields["address"]
-    record = RECORD_BYTES
-    size = record + 4 * channels if shared else record * channels
-    stored = _part(command, model, address, size)
+    record, size = RECORD_BYTES, parameter_size(command)
+    stored = _part(command, model, command.fields["address"], size)
     records = stored[: record if shared else size].reshape(-1, record)
     fields = _unpacked(command, records)
     if shared:

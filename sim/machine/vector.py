@@ -335,16 +335,20 @@ def scaled_rows(
     if total.min() < low or total.max() >= high:
         raise ValueError(f"a row's sum must be in {low}..{high - 1}, not {total.min()} or so")
     state.total = int(total.flat[-1])
-    values = _looked_up(field, "a", a, tables)
+    return _looked_up(field, "a", a, tables), row_scaling(row, total)
+
+
+def row_scaling(row: Row, total: Integers) -> dict[str, Integers]:
+    """Return the requantizer's fields that a function sets, of sums in its range."""
     if row == Row.RECIPROCAL:
         inverse, over = reciprocal(total, SUM_BITS)
-        return values, {"multiplier": inverse, "right": over + RIGHT_OF_ONE}
+        return {"multiplier": inverse, "right": over + RIGHT_OF_ONE}
     if row == Row.LOGARITHM:
-        return values, {"bias": -log(total, SUM_BITS, LOG_BITS)}
+        return {"bias": -log(total, SUM_BITS, LOG_BITS)}
     multiplier, shift = inverse_square_root(total)
     exponent = shift + L2_OUTPUT_BITS
     scaling = {"left": np.maximum(exponent, 0), "right": np.maximum(-exponent, 0)}
-    return values, {"multiplier": multiplier, **scaling}
+    return {"multiplier": multiplier, **scaling}
 
 
 def _relative(a: Integers, maximum: Integers | np.int64) -> Integers:

@@ -7,14 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eightfold.golden.fixed_point import Integers, wrap32
-from eightfold.golden.fixed_point_log import inverse_square_root, log
-from eightfold.golden.fixed_point_math import reciprocal
 from eightfold.golden.normalization import l2_normalization, log_softmax
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.softmax import softmax
 from eightfold.isa import Row
 from eightfold.isa.vector_fields import RowScaling
-from eightfold.sim.machine.vector import ONE, RECIPROCAL_LIMIT, SUM_LIMIT
+from eightfold.sim.machine.vector import ONE, RECIPROCAL_LIMIT, SUM_LIMIT, row_scaling
 
 Function = Callable[[NDArray[np.int8]], NDArray[np.int8]]
 
@@ -62,23 +60,16 @@ _FUNCTIONS: dict[str, tuple[Callable[..., NDArray[np.int8]], Quantization]] = {
 """Golden's function of each operator, and the quantization that the spec gives its result."""
 
 
+LOWEST = {Row.RECIPROCAL: 1, Row.LOGARITHM: ONE, Row.INVERSE_ROOT: 0}
+"""Least sum of each function; INVERSE_ROOT takes negative ones too, as sums that wrapped."""
+
+
 def random_summands(rng: np.random.Generator, row: Row, longest: int) -> NDArray[np.int32]:
     """Return 256 entries whose sum over up to ``longest`` elements is legal for ``row``."""
-    low, high = {
-        Row.RECIPROCAL: (1, RECIPROCAL_LIMIT),
-        Row.LOGARITHM: (ONE, SUM_LIMIT),
-        Row.INVERSE_ROOT: (0, SUM_LIMIT),
-    }[row]
-    most = (high - 1) // longest
+    low = LOWEST[row]
+    most = ((RECIPROCAL_LIMIT if row == Row.RECIPROCAL else SUM_LIMIT) - 1) // longest
     limit = min(most, low + int(2.0 ** rng.uniform(0, 31)))
     return rng.integers(low, limit + 1, 256).astype(np.int32)
-
-
-INTEGER_BITS = 12
-"""The integer bits of a row's sum."""
-
-LOWEST = {Row.RECIPROCAL: 1, Row.LOGARITHM: 1 << (31 - INTEGER_BITS), Row.INVERSE_ROOT: 0}
-"""Least sum of each function; INVERSE_ROOT takes negative ones too, as sums that wrapped."""
 
 
 def row_sums(generator: np.random.Generator, function: Row, count: int) -> Integers:
@@ -101,16 +92,5 @@ def row_sums(generator: np.random.Generator, function: Row, count: int) -> Integ
 
 def row_fields(function: Row, x: ArrayLike) -> dict[str, Integers]:
     """Return the fields of the requantization that the function sets, of sums ``x``, uint32."""
-    if function == Row.LOGARITHM:
-        return {"bias": -log(x, INTEGER_BITS, 5)}
-    if function == Row.RECIPROCAL:
-        multiplier, over = reciprocal(x, INTEGER_BITS)
-        exponent = -over - 23
-    else:
-        multiplier, shift = inverse_square_root(wrap32(x))
-        exponent = shift + 7
-    return {
-        "multiplier": multiplier,
-        "left": np.maximum(exponent, 0),
-        "right": np.maximum(-exponent, 0),
-    }
+    fields = row_scaling(function, wrap32(x))
+    return {"left": np.zeros_like(x)} | fields if function == Row.RECIPROCAL else fields

@@ -9,10 +9,9 @@ from eightfold import isa
 from eightfold.isa import Opcode, Space
 from eightfold.sim.machine.endings import ending
 from eightfold.sim.machine.machine import check_tokens
-from eightfold.sim.stimuli.gather import CrowdedError, random_gather
-from eightfold.sim.stimuli.items import stream
-from eightfold.sim.stimuli.programs import ProgramRandom
-from eightfold.sim.stimuli.spoilt import BEGIN, END, KINDS, Mutation, random_mutation, spoilt
+from eightfold.sim.stimuli.commands import BEGIN, END, KINDS, Mutation, mutated, random_mutation
+from eightfold.sim.stimuli.copies import CrowdedError, random_gather
+from eightfold.sim.stimuli.programs import ProgramRandom, stream
 from eightfold.target.config import PRESETS, AcceleratorConfig
 
 ODD = AcceleratorConfig(lanes=3, width=5, port=4, scratchpad=8192, weight_buffer=512)
@@ -70,7 +69,7 @@ PIECES = {BEGIN: [0x1], 1: [0x10105, 11, 12], 2: [0x20206, 21], END: [0x30002]}
 )  # fmt: skip
 def test_a_mutation_does_what_it_says(mutation, expected):
     pieces = {place: np.array(words, np.uint32) for place, words in PIECES.items()}
-    assert spoilt(pieces, [mutation]).tolist() == expected
+    assert mutated(pieces, [mutation]).tolist() == expected
     assert {place: words.tolist() for place, words in pieces.items()} == PIECES
 
 
@@ -81,4 +80,4 @@ def test_mutations_are_of_every_kind_and_can_be_applied_together():
     found = [random_mutation(rng, opcodes, {Space.ARENA: 99}) for _ in range(600)]
     assert {each.kind for each in found} == set(KINDS)
     for start in range(0, 600, 5):
-        spoilt(pieces, found[start : start + 5])
+        mutated(pieces, found[start : start + 5])

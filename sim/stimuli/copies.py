@@ -1,37 +1,120 @@
-"""GATHER commands: what they do, in numpy, and random ones."""
+"""MOVE and GATHER commands: what they do, in numpy, and random ones."""
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.isa import SPACES, ErrorCode, Opcode, Space
+from eightfold.isa import GATHER, MOVE, SPACES, ErrorCode, Opcode, Space
 from eightfold.sim.machine.accesses import copied_to, index_starts, move_starts
-from eightfold.sim.stimuli.move import Move, Spaces, add_offsets, execute
 
-LEGAL = SPACES[Opcode.GATHER]
-
-FAULTS = {
-    "memory_to_memory": ErrorCode.ADDRESS,
-    "from_fill": ErrorCode.ADDRESS,
-    "from_tables": ErrorCode.ADDRESS,
-    "to_tables": ErrorCode.ADDRESS,
-    "to_model": ErrorCode.ADDRESS,
-    "no_bytes": ErrorCode.ADDRESS,
-    "index_begins": ErrorCode.ADDRESS,
-    "index_ends": ErrorCode.ADDRESS,
-    "source_far": ErrorCode.ADDRESS,
-    "target_far": ErrorCode.ADDRESS,
-    "n_limit": ErrorCode.INDEX,
-    "n_negative": ErrorCode.INDEX,
-    "n_lowest": ErrorCode.INDEX,
-    "n_high": ErrorCode.INDEX,
-    "n_and_target": ErrorCode.INDEX,
-    "int16_ends": ErrorCode.ADDRESS,
-    "int32_ends": ErrorCode.ADDRESS,
-    "int64_ends": ErrorCode.ADDRESS,
-}
-"""What can be wrong with a command, see `spoil`, and the error."""
+MOVES, GATHERS = SPACES[Opcode.MOVE], SPACES[Opcode.GATHER]
+"""Source and target space of the commands that are legal."""
 
 _WORD = 1 << 32
+
+Move = dict[str, int]
+"""The fields of a command but its header; a space as its number."""
+
+Spaces = dict[Space, NDArray[np.uint8]]
+"""Content of every space that has one."""
+
+
+def encode(move: Move) -> NDArray[np.uint32]:
+    """Return the words of a MOVE, or of the GATHER that has a limit."""
+    return (GATHER if "limit" in move else MOVE).encode(**move)
+
+
+def runs(move: Move) -> Iterator[tuple[int, int]]:
+    """Yield source and target offset of every run, in order, modulo 2^32; n is 0."""
+    source, target = (move_starts(move, side) % _WORD for side in ("source", "target"))
+    yield from zip(source.tolist(), target.tolist(), strict=True)
+
+
+def carry_out(command: Move, spaces: Spaces) -> ErrorCode:
+    """Carry out a command, up to its first run that is an error; return what error.
+
+    A MOVE leads where a GATHER does whose indices are 0.
+    """
+    gathers = "limit" in command
+    legal = GATHERS if gathers else MOVES
+    numbers = command["source_space"], command["target_space"]
+    run = command["run"]
+    words = numbers[1] == Space.TABLES.value
+    if numbers not in [tuple(s.value for s in pair) for pair in legal] or not run:
+        return ErrorCode.ADDRESS
+    if words and run % 4:
+        return ErrorCode.ADDRESS
+    target = spaces[Space(numbers[1])]
+    source = spaces.get(Space(numbers[0]))  # None: FILL has no content
+    scratchpad = spaces[Space.SCRATCHPAD]
+    places, found = (addresses(command), indices(command, scratchpad)) if gathers else ([], [])
+    for number, (first, write) in enumerate(runs(command)):
+        if gathers:
+            if not 0 <= places[number] <= len(scratchpad) - (1 << command["index_size"]):
+                return ErrorCode.ADDRESS
+            if not 0 <= found[number] < command["limit"]:
+                return ErrorCode.INDEX
+            first = (first + found[number] * command["step"]) % _WORD
+        outside = write + run > len(target) or (source is not None and first + run > len(source))
+        if outside or (words and (first % 4 or write % 4)):
+            return ErrorCode.ADDRESS
+        content = command["fill"] if source is None else source[first : first + run].copy()
+        target[write : write + run] = content
+    return ErrorCode.NONE
+
+
+def random_move(
+    generator: np.random.Generator,
+    pair: tuple[Space, Space],
+    areas: tuple[tuple[int, int], tuple[int, int]],
+    longest: int = 300,
+) -> Move:
+    """Return a command whose runs stay inside an area of each space, ``[begin, end)``."""
+    unit = 4 if pair[1] == Space.TABLES else 1
+    while True:
+        run = int(generator.choice([1, 2, 4, 16, 20, int(generator.integers(1, longest + 1))]))
+        run = unit * max(1, run // unit)
+        counts = [int(count) for count in generator.choice([1, 1, 2, 3, 4], 4)]
+        move = {"source_space": pair[0].value, "target_space": pair[1].value, "run": run}
+        move |= {"fill": int(generator.integers(256))}
+        move |= {f"count{k}": count for k, count in enumerate(counts)}
+        if run * np.prod(counts) > 1500:
+            continue
+        if all(
+            add_offsets(generator, move, name, counts, area, unit)
+            for name, area in zip(("source", "target"), areas, strict=True)
+        ):
+            return move
+
+
+def add_offsets(
+    generator: np.random.Generator,
+    move: Move,
+    name: str,
+    counts: list[int],
+    area: tuple[int, int],
+    unit: int = 1,
+) -> bool:
+    """Choose strides and a start of the loops that fit, if these strides do."""
+    run = move["run"]
+    # Zero, windows that overlap, runs that follow each other, and any others.
+    strides = [
+        unit
+        * (int(generator.choice([0, 1, run, 3 * run, int(generator.integers(-90, 90))])) // unit)
+        for _ in counts
+    ]
+    ends = [(count - 1) * stride for count, stride in zip(counts, strides, strict=True)]
+    low = area[0] - sum(min(end, 0) for end in ends)
+    high = area[1] - run - sum(max(end, 0) for end in ends)
+    if low > high:
+        return False
+    start = unit * int(generator.integers(-(-low // unit), high // unit + 1))
+    if not low <= start <= high:
+        return False
+    move |= {name: start} | {f"{name}_stride{k}": stride for k, stride in enumerate(strides)}
+    return True
+
 
 _LIMITS = {0: 1 << 7, 1: 1 << 15, 2: 1 << 31, 3: _WORD - 1}
 """Most that ``limit`` can let pass, by ``index_size``."""
@@ -64,32 +147,6 @@ def _put_at(address: int, gather: Move, n: int, scratchpad: NDArray[np.uint8]) -
     size = 1 << gather["index_size"]
     word = (n % (1 << 8 * size)).to_bytes(size, "little")
     scratchpad[address : address + size] = list(word)
-
-
-def carry_out(command: Move, spaces: Spaces) -> ErrorCode:
-    """Carry out a GATHER or MOVE, up to its first run that is an error; return what error."""
-    if "limit" not in command:
-        return ErrorCode.NONE if execute(command, spaces) else ErrorCode.ADDRESS
-    pair = (command["source_space"], command["target_space"])
-    run = command["run"]
-    if pair not in [tuple(space.value for space in legal) for legal in LEGAL] or not run:
-        return ErrorCode.ADDRESS
-    source, target = spaces[Space(pair[0])], spaces[Space(pair[1])]
-    scratchpad = spaces[Space.SCRATCHPAD]
-    size = 1 << command["index_size"]
-    found = indices(command, scratchpad)
-    starts = (*(move_starts(command, side) for side in ("source", "target")), addresses(command))
-    for n, read, write, at in zip(found, *starts, strict=True):
-        if not 0 <= at <= len(scratchpad) - size:
-            return ErrorCode.ADDRESS
-        if not 0 <= n < command["limit"]:
-            return ErrorCode.INDEX
-        first = (int(read) + n * command["step"]) % _WORD
-        place = int(write) % _WORD
-        if first + run > len(source) or place + run > len(target):
-            return ErrorCode.ADDRESS
-        target[place : place + run] = source[first : first + run].copy()
-    return ErrorCode.NONE
 
 
 def explain_copy(
@@ -218,53 +275,3 @@ def _choose(
     gather |= {"step": step, "limit": limit, "source": (gather["source"] - below) % _WORD}
     inside = all((n * step - below) % _WORD <= reach for n in found)
     return inside and limit < _WORD and all(0 <= n < limit for n in found)
-
-
-def spoil(
-    generator: np.random.Generator, gather: Move, kind: str, scratchpad: NDArray[np.uint8]
-) -> Move:
-    """Return a command with one fault, often in a late run; its indices may change."""
-    spaces = {
-        "memory_to_memory": (Space.MODEL, Space.ARENA),
-        "from_fill": (Space.FILL, Space.SCRATCHPAD),
-        "from_tables": (Space.TABLES, Space.SCRATCHPAD),
-        "to_tables": (Space.SCRATCHPAD, Space.TABLES),  # at multiples of 4, as MOVE may
-        "to_model": (Space.SCRATCHPAD, Space.MODEL),
-    }
-    if kind in spaces:
-        source, target = spaces[kind]
-        aligned = {f"{name}_stride{k}": 4 * k for name in ("source", "target") for k in range(3)}
-        aligned |= {"run": 4, "source": 40, "target": 80, "step": 0}
-        return gather | aligned | {"source_space": source.value, "target_space": target.value}
-    size = 1 << gather["index_size"]
-    run = int(generator.integers(len(addresses(gather))))
-    match kind:
-        case "no_bytes":
-            return gather | {"run": 0}
-        case "index_begins" | "index_ends":
-            # The second run's.
-            edge = -1 if kind == "index_begins" else len(scratchpad) - size + 1
-            wide = {"count0": 2, "index_stride0": edge - gather["indices"]}
-            return gather | wide | {"count1": 1, "count2": 1}
-        case "int16_ends" | "int32_ends" | "int64_ends":
-            # The second run's has its first byte inside.
-            wide = {"count0": 2, "index_stride0": len(scratchpad) - 1 - gather["indices"]}
-            return gather | wide | {"count1": 1, "count2": 1}
-        case "source_far":
-            put(gather, run, 1, scratchpad)
-            return gather | {"limit": _WORD - 1, "step": 1 << 31}
-        case "target_far" | "n_and_target":
-            gather = gather | {"target": gather["target"] ^ 1 << 31}
-    match kind:
-        case "n_limit":
-            return gather | {"limit": max(indices(gather, scratchpad))}
-        case "n_and_target":
-            return gather | {"limit": 0}
-        case "n_negative":
-            put(gather, run, -1, scratchpad)
-        case "n_lowest":
-            put(gather, run, -1 << 8 * size - 1, scratchpad)
-        case "n_high":
-            high = 1 << int(generator.integers(32, 64))
-            put(gather, run, indices(gather, scratchpad)[run] + high, scratchpad)
-    return gather
