@@ -12,7 +12,12 @@ from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.ports import BURST
 from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
-from eightfold.sim.bench.support import clock_cycles, cycle, stall_rng, start_clock_and_reset
+from eightfold.sim.bench.support import (
+    clock_cycles,
+    cycle,
+    stall_rng,
+    start_clock_and_reset,
+)
 
 
 def burst_addresses(request: int, port: int) -> list[int]:
@@ -30,37 +35,25 @@ def burst_addresses(request: int, port: int) -> list[int]:
 
 
 class MemoryPort:
-    """Answers read requests in order, after a latency, with the beats of an array of bytes.
+    """Answers read requests at the port ``memory`` in order with the beats of an array of bytes.
 
-    - ``name``: the port's name: requests are the stream ``name__request``.
     - ``contents``: bytes from address 0; reads beyond its end are an error.
     - ``port``: bytes of a beat.
     - ``latency``: cycles from a request's transfer to its first beat's ``valid``, at least 2.
-    - ``idle``: probability, 0 to below 1, of pausing for a cycle before a beat.
-    - ``stall``: probability of not taking a request in a cycle.
+    - ``idle``: probability, 0 to below 1, of pausing for a cycle before a beat, or a request.
 
     ``requested``, ``beats``: beats requested, and answered.
     """
 
-    def __init__(
-        self,
-        dut: Any,
-        name: str,
-        contents: bytes,
-        port: int,
-        *,
-        latency: int = 2,
-        idle: float = 0.0,
-        stall: float = 0.0,
-    ) -> None:
+    def __init__(self, dut: Any, contents: bytes, port: int, latency: int, idle: float) -> None:
         self.contents, self.port, self.latency, self.idle = contents, port, latency, idle
         self.requested = self.beats = 0
-        self._rng = stall_rng(name)
+        self._rng = stall_rng("memory")
         self._waiting: deque[tuple[int, int]] = deque()  # time from which it may come, address
         self._dut = dut
-        self._valid, self._data = (getattr(dut, f"{name}__{part}") for part in ("valid", "data"))
+        self._valid, self._data = dut.memory__valid, dut.memory__data
         self._valid.value = 0
-        self.sink = StreamSink(dut, f"{name}__request", stall=stall)
+        self.sink = StreamSink(dut, "memory__request", stall=idle)
         self.sink.add_callback(self._take)
 
     def _take(self, word: int) -> None:
@@ -101,8 +94,8 @@ STALLS = (
 class FetchBench:
     """A unit that fetches what commands say, its memory, and the words that it should give.
 
-    ``commands`` and ``words`` are names of streams. ``cycles`` has the clock cycle of each word,
-    ``faults`` is in how many ``fault`` was there.
+    ``streams`` are the names of those of commands and of words. ``cycles`` has the clock cycle of
+    each word, ``faults`` is in how many ``fault`` was there.
     """
 
     QUIET = 500
@@ -113,17 +106,14 @@ class FetchBench:
         dut: Any,
         contents: bytes,
         port: int,
-        commands: str,
-        words: str,
-        *,
-        idle: float = 0.0,
-        stall: float = 0.0,
-        latency: int = 2,
+        streams: tuple[str, str],
+        idle: float,
+        stall: float,
+        latency: int,
     ) -> None:
         self.dut, self.contents = dut, contents
-        self.memory = MemoryPort(
-            dut, "memory", contents, port, latency=latency, idle=idle, stall=idle
-        )
+        self.memory = MemoryPort(dut, contents, port, latency, idle)
+        commands, words = streams
         self.commands = StreamSource(dut, commands, idle=idle)
         self.sink = StreamSink(dut, words, stall=stall)
         self.scoreboard = StreamScoreboard(dut)

@@ -25,8 +25,8 @@ class LinearBench(FetchBench):
     def __init__(self, dut: Any, idle: float, stall: float, latency: int) -> None:
         self.port: int = parameters()["port"]
         self.depth: int = parameters()["depth"]
-        rates: Any = {"idle": idle, "stall": stall, "latency": latency}
-        super().__init__(dut, rng(0).bytes(BEATS * self.port), self.port, "runs", "o", **rates)
+        contents = rng(0).bytes(BEATS * self.port)
+        super().__init__(dut, contents, self.port, ("runs", "o"), idle, stall, latency)
 
     async def start(self, runs: list[tuple[int, int]]) -> None:
         """Reset, expect the beats of some runs (first beat, beats), and send these."""

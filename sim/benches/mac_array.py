@@ -106,13 +106,10 @@ class ArrayBench:
     """
 
     def __init__(
-        self,
-        dut: Any,
-        config: AcceleratorConfig,
-        stalls: Sequence[float] = (0.0, 0.0, 0.0, 0.0),
-        share: float = 0.0,
+        self, dut: Any, stalls: Sequence[float] = (0.0, 0.0, 0.0, 0.0), share: float = 0.0
     ) -> None:
-        self.dut, self.config = dut, config
+        self.dut = dut
+        self.config = config = configuration()
         self.sources = {
             name: StreamSource(dut, name, idle=idle)
             for name, idle in zip(INPUTS, stalls, strict=False)
@@ -159,7 +156,7 @@ async def random_programs(dut: Any, stall: float | None) -> None:
     # A vector whose sums go in turn finds no time among nearly always.
     often = 0.95 if config.turns == 1 else 0.3
     share = float(generator.choice([0.05, often])) if stall is None else stall
-    bench = ArrayBench(dut, config, stalls, share)
+    bench = ArrayBench(dut, stalls, share)
     await bench.run(random_program(config, generator, parameters()["passes"]))
     assert (bench.vector.results > 0) == (share > 0)
 
@@ -167,8 +164,8 @@ async def random_programs(dut: Any, stall: float | None) -> None:
 @cocotb.test()
 async def results_wait_for_a_slow_consumer(dut: Any) -> None:
     """A result per cycle against a consumer that takes one in ten: none is lost."""
-    config = configuration()
-    bench = ArrayBench(dut, config, [0, 0, 0, 0.9])
+    bench = ArrayBench(dut, [0, 0, 0, 0.9])
+    config = bench.config
     builder = ProgramBuilder(config, rng())
     for _ in range(config.matrix_banks - 1):
         builder.dense(config.psum_depth, 1)
@@ -184,7 +181,7 @@ async def one_vector_per_cycle(dut: Any) -> None:
     chunks = 3
     # A bank per tile, and as many tiles as there are free banks in the ring.
     tiles = config.matrix_banks - 1
-    bench = ArrayBench(dut, config)
+    bench = ArrayBench(dut)
     builder = ProgramBuilder(config, rng())
     for _ in range(tiles):
         builder.dense(pixels, chunks)
@@ -199,7 +196,7 @@ async def a_pass_takes_as_long_as_its_weights(dut: Any) -> None:
     config = configuration()
     # Fewer lanes than it takes to come back to a partial sum: then only single chunks are as fast.
     chunks = 3 if config.lanes >= PartialSums.REVISIT else 1
-    bench = ArrayBench(dut, config)
+    bench = ArrayBench(dut)
     builder = ProgramBuilder(config, rng())
     for _ in range(config.matrix_banks - 1):
         builder.dense(1, chunks)
@@ -213,7 +210,7 @@ async def a_pass_takes_as_long_as_its_weights(dut: Any) -> None:
 async def a_result_comes_after_the_stated_latency(dut: Any) -> None:
     """With weights and parameters loaded, a lone vector's result takes `latency` cycles."""
     config = configuration()
-    bench = ArrayBench(dut, config)
+    bench = ArrayBench(dut)
     builder = ProgramBuilder(config, rng())
     builder.dense(1, 1)
     await bench.start(builder.build(), ["parameters", "weights"])

@@ -29,8 +29,7 @@ from eightfold.sim.bench.support import (
     rng,
     start_clock_and_reset,
 )
-from eightfold.sim.stimuli.matrix import KINDS, Kinds, MatrixJob, MatrixRandom
-from eightfold.target.config import AcceleratorConfig
+from eightfold.sim.stimuli.matrix import MatrixJob, MatrixRandom
 
 INPUTS = ("engine__command", "weights", "parameters")
 STATUSES = [name for name, _ in STATUS_LAYOUT]
@@ -39,17 +38,19 @@ STATUSES = [name for name, _ in STATUS_LAYOUT]
 class EngineBench:
     """A matrix engine with a scratchpad in Python and a source on every stream.
 
-    ``stalls``: probability of a pause in commands, weights, parameters, reads and writes.
+    ``stream``: number of its random numbers. ``stalls``: probability of a pause in commands,
+    weights, parameters, reads and writes.
 
     ``scratchpad``, ``sums``: the model's: what the engine should have left when it is done.
     ``actual``: what it has written. ``reads``, ``writes``: clock cycles of the requests' transfers.
     ``done``, ``faults``: clock cycles of these pulses. ``statuses``: cycles of each status.
     """
 
-    def __init__(
-        self, dut: Any, config: AcceleratorConfig, stalls: Sequence[float] = (0.0,) * 5
-    ) -> None:
-        self.dut, self.config = dut, config
+    def __init__(self, dut: Any, stream: int, stalls: Sequence[float] = (0.0,) * 5) -> None:
+        self.dut = dut
+        self.config = config = configuration()
+        self.generator = rng(stream)
+        self.random = MatrixRandom(config, self.generator)
         self.sources = {
             name: StreamSource(dut, name, idle=idle)
             for name, idle in zip(INPUTS, stalls, strict=False)
@@ -80,9 +81,9 @@ class EngineBench:
         cocotb.start_soon(watchdog(streams))
         cocotb.start_soon(self._every_cycle())
 
-    def fill(self, generator: np.random.Generator) -> None:
+    def fill(self) -> None:
         """Write random bytes to the whole scratchpad."""
-        self.actual[:] = generator.integers(-128, 128, self.config.scratchpad)
+        self.actual[:] = self.generator.integers(-128, 128, self.config.scratchpad)
         self.scratchpad[:] = self.actual
 
     async def run(self, jobs: Sequence[MatrixJob]) -> None:
@@ -93,10 +94,8 @@ class EngineBench:
             models.append((job, self.scratchpad.copy(), self.sums.copy()))
             faults_now = job.run(self.config, self.scratchpad, self.sums)
             f = job.fields
-            outputs = [
-                len(range(f[f"fire_{a}0"], f[a] or 1 << 16, f[f"fire_{a}_step"])) for a in "yx"
-            ]
-            results = f["last"] * f["groups"] * outputs[0] * outputs[1]
+            y, x = (range(f[f"fire_{a}0"], f[a] or 1 << 16, f[f"fire_{a}_step"]) for a in "yx")
+            results = f["last"] * f["groups"] * len(y) * len(x)
             reads = reads + job.vectors
             faults = faults + faults_now
             writes += results - faults_now
@@ -182,18 +181,10 @@ class EngineBench:
         assert len(self.faults) >= faults
 
 
-async def random_rounds(
-    dut: Any, stalls: Sequence[float], stream: int, kinds: Kinds = KINDS
-) -> EngineBench:
-    """Run rounds of two or three commands."""
-    config = configuration()
-    generator = rng(stream)
-    bench = EngineBench(dut, config, stalls)
-    random = MatrixRandom(config, generator)
+async def started(dut: Any, stream: int, stalls: Sequence[float] = (0.0,) * 5) -> EngineBench:
+    """Return a bench behind its reset."""
+    bench = EngineBench(dut, stream, stalls)
     await bench.start()
-    for _ in range(parameters()["rounds"]):
-        bench.fill(generator)
-        await bench.run(random.jobs(int(generator.integers(2, 4)), kinds))
     return bench
 
 
@@ -203,21 +194,20 @@ async def random_commands(dut: Any, stall: float | None) -> None:
     """Any commands leave what the model does; stall None: each stream at its own pace."""
     generator = rng(100 + int(10 * (stall or 0)))
     stalls = [stall] * 5 if stall is not None else generator.choice([0, 0.1, 0.5, 0.8], 5).tolist()
-    await random_rounds(dut, stalls, int(10 * (stall or 0)) + (stall is None))
+    bench = await started(dut, int(10 * (stall or 0)) + (stall is None), stalls)
+    for _ in range(parameters()["rounds"]):  # of two or three commands
+        bench.fill()
+        await bench.run(bench.random.jobs(int(bench.generator.integers(2, 4))))
 
 
 @cocotb.test()
 async def results_that_leave_the_scratchpad_are_faults(dut: Any) -> None:
     """A vector that touches a byte below 0 or above the end is refused, the others are written."""
-    config = configuration()
-    generator = rng(50)
-    bench = EngineBench(dut, config, [0.1] * 5)
-    random = MatrixRandom(config, generator)
-    await bench.start()
-    size = config.scratchpad
+    bench = await started(dut, 50, [0.1] * 5)
+    random, lanes, size = bench.random, bench.config.lanes, bench.config.scratchpad
     random.low = size // 4  # results may go below
-    for offset in (-2, -1, 0, size - config.lanes, size - config.lanes + 1, size - 1, size, -size):
-        bench.fill(generator)
+    for offset in (-2, -1, 0, size - lanes, size - lanes + 1, size - 1, size, -size):
+        bench.fill()
         jobs = random.jobs(1, ["dense", "depthwise"])
         fields = jobs[0].fields | {"target": offset}
         jobs[0] = MatrixJob(fields, jobs[0].weights, jobs[0].parameters)
@@ -229,14 +219,10 @@ async def results_that_leave_the_scratchpad_are_faults(dut: Any) -> None:
 @cocotb.test()
 async def commands_without_a_firing_vector_write_nothing(dut: Any) -> None:
     """They read, take their weights and parameters, and are done."""
-    config = configuration()
-    generator = rng(51)
-    bench = EngineBench(dut, config)
-    random = MatrixRandom(config, generator)
-    await bench.start()
+    bench = await started(dut, 51)
     for axis in ("y", "x"):
-        bench.fill(generator)
-        job, *others = random.jobs(3, ["dense", "depthwise"])
+        bench.fill()
+        job, *others = bench.random.jobs(3, ["dense", "depthwise"])
         fields = job.fields | {f"fire_{axis}0": job.fields[axis]}
         await bench.run([MatrixJob(fields, job.weights, job.parameters), *others])
 
@@ -245,13 +231,10 @@ async def commands_without_a_firing_vector_write_nothing(dut: Any) -> None:
 @cocotb.parametrize(kind=["dense", "depthwise"])
 async def one_vector_per_cycle(dut: Any, kind: str) -> None:
     """Passes long enough for their weights take a cycle per vector, and 4 between commands."""
-    config = configuration()
-    generator = rng(52)
-    bench = EngineBench(dut, config)
-    random = MatrixRandom(config, generator)
-    await bench.start()
-    bench.fill(generator)
-    job = random.job(LAYERS[kind] | {"target": config.scratchpad // 2})
+    bench = await started(dut, 52)
+    config = bench.config
+    bench.fill()
+    job = bench.random.job(LAYERS[kind] | {"target": config.scratchpad // 2})
     await bench.run([job, job])
     # A cycle per vector once the first weights are there.
     waited = bench.statuses["weights"]
@@ -267,18 +250,15 @@ async def one_vector_per_cycle(dut: Any, kind: str) -> None:
 @cocotb.test()
 async def vectors_keep_their_distance_from_results(dut: Any) -> None:
     """Commands that read results of those before get them; from too near they do not."""
-    config = configuration()
-    generator = rng(53)
-    bench = EngineBench(dut, config)
-    random = MatrixRandom(config, generator)
-    await bench.start()
+    bench = await started(dut, 53)
+    config, random = bench.config, bench.random
     lanes = config.lanes
     count = min(100, config.scratchpad // (4 * lanes))
     layer = {"x": count, "columns": count * lanes, "rows": 1, "target_x": lanes}
     layer |= {"last_lanes": lanes, "x_step": lanes}
     half = config.scratchpad // 2
     for case in ("forwards", "backwards", "strided"):
-        bench.fill(generator)
+        bench.fill()
         fields = [layer | {"target": half}, layer | {"base": half, "target": half // 2}]
         if case == "backwards":
             fields[1] |= {"column0": (count - 1) * lanes, "x_step": -lanes}
@@ -290,7 +270,7 @@ async def vectors_keep_their_distance_from_results(dut: Any) -> None:
         jobs[1] = random.job(fields[1] | {"distance": far})
         await bench.run(jobs)
         report({f"{case}, from done to done": bench.done[-1] - bench.done[-2]})
-    bench.fill(generator)
+    bench.fill()
     jobs[1] = random.job(jobs[1].fields | {"column0": (count - 1) * lanes, "distance": 9})
     try:
         await bench.run(jobs)

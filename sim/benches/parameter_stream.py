@@ -32,9 +32,8 @@ class ParameterBench(FetchBench):
         self.config = configuration()
         port = self.config.port
         self.alignment = max(RECORD, port)
-        rates: Any = {"idle": idle, "stall": stall, "latency": latency}
         contents = rng(0).bytes(BASE + SIZE + BEYOND)
-        super().__init__(dut, contents, port, "command", "parameters", **rates)
+        super().__init__(dut, contents, port, ("command", "parameters"), idle, stall, latency)
         self.size = size
         dut.region.value = BASE | size << 32
 

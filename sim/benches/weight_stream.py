@@ -27,9 +27,9 @@ class WeightBench(FetchBench):
 
     def __init__(self, dut: Any, idle: float, stall: float, latency: int = 8) -> None:
         self.config = configuration()
-        rates: Any = {"idle": idle, "stall": stall, "latency": latency}
         contents = rng(0).bytes(BASE + SIZE + BEYOND)
-        super().__init__(dut, contents, self.config.port, "command", "weights", **rates)
+        streams = "command", "weights"
+        super().__init__(dut, contents, self.config.port, streams, idle, stall, latency)
         dut.region.value = BASE | SIZE << 32
 
     async def start(self, commands: list[Command]) -> None:
