@@ -16,6 +16,7 @@ from lab.coverage.points import (
     elements,
     flags,
     one_of,
+    outcome,
     quantized_alike,
     rank,
     requantized,
@@ -57,14 +58,8 @@ def _stretch(s: Sample) -> set[str]:
 
 
 STRETCHES = (
-    "none",
-    "first operand",
-    "second operand",
-    "both operands",
-    "ranks differ",
-    "one element",
-    "a row",
-    "a column",
+    *("none", "first operand", "second operand", "both operands"),
+    *("ranks differ", "one element", "a row", "a column"),
 )
 
 LARGER_SECOND = ("first operand", "both operands")
@@ -117,6 +112,11 @@ def _arithmetic(shifts) -> list[Point]:
     return [*_two(), *zero_points(), *codes(), activation(), *requantized(shifts=shifts)]
 
 
+def _quantizations() -> Point:
+    names = ("quantizations", "alike", "different")
+    return either(*names, lambda s: quantized_alike(s.input(0), s.input(1)))
+
+
 def _comparison() -> list[Point]:
     def equal(s: Sample) -> np.ndarray:
         a, b = broadcast(s.array(0), s.array(1))
@@ -125,18 +125,13 @@ def _comparison() -> list[Point]:
     return [
         *_two(),
         *codes(output=False),
-        flags("outcome", true=lambda s: s.result().any(), false=lambda s: not s.result().all()),
+        outcome(),
         flags(
             "codes alike",
             true=lambda s: np.any(equal(s) & s.result()),
             false=lambda s: np.any(equal(s) & ~s.result()),
         ),
-        either(
-            "quantizations",
-            "alike",
-            "different",
-            lambda s: quantized_alike(s.input(0), s.input(1)),
-        ),
+        _quantizations(),
     ]
 
 
@@ -158,8 +153,8 @@ def _extremum() -> list[Point]:
     ]
 
 
-def _unary(*points: Point, output: bool = True) -> list[Point]:
-    return [*zero_points(0, output=output), *codes(), elements(), rank((1, 2, 3, 4)), *points]
+def _unary(*points: Point) -> list[Point]:
+    return [*zero_points(0), *codes(), elements(), rank((1, 2, 3, 4)), *points]
 
 
 REFERENCE = requantized("reference")
@@ -193,7 +188,7 @@ ELEMENTWISE: dict[str, list[Point]] = {
         rank((1, 2, 3, 4)),
     ],
     "LOGICAL_NOT": [
-        flags("outcome", true=lambda s: s.result().any(), false=lambda s: not s.result().all()),
+        outcome(),
         elements(),
         rank((1, 2, 3, 4)),
     ],

@@ -17,15 +17,17 @@ from lab.coverage.points import (
     one_of,
     operand_type,
     rank,
+    result_type,
     zero_points,
 )
 
 
-def _amounts(position: int, names: tuple[str, str]) -> Point:
-    """Return before and behind which axes something is added or cut."""
+def _amounts() -> Point:
+    """Return before and behind which axes something is added."""
+    names = ("before", "behind")
 
     def observe(s: Sample) -> set[str]:
-        amounts = s.array(position)
+        amounts = s.array(1)
         seen = {name for side, name in enumerate(names) if (amounts[:, side] > 0).any()}
         seen |= {"both sides"} if (amounts > 0).all(axis=1).any() else set()
         seen |= {"none"} if not amounts.any() else set()
@@ -38,7 +40,7 @@ def _padding() -> list[Point]:
     return [
         *copied(range(1, 6)),
         *zero_points(),
-        _amounts(1, ("before", "behind")),
+        _amounts(),
         operand_type(1),
     ]
 
@@ -47,7 +49,9 @@ def _blocks() -> list[Point]:
     return [*copied((4,)), batch(), one_of("block", (1, 2, 3), lambda s: s.option("block_size"))]
 
 
-def _batches(names: tuple[str, str], *more: Point) -> list[Point]:
+def _batches(*more: Point) -> list[Point]:
+    names = ("before", "behind")
+
     def sides(s: Sample) -> set[str]:
         amounts = s.array(2)
         seen = {
@@ -111,144 +115,6 @@ def _order(s: Sample) -> list[int]:
 
 def _count(name: str, value: Callable[[Sample], int]) -> Point:
     return one_of(name, ("1", "2", "3", "4"), value)
-
-
-MOVEMENT: dict[str, list[Point]] = {
-    "PAD": _padding(),
-    "PADV2": [
-        *_padding(),
-        constant("value", 2),
-    ],
-    "ASSIGN_VARIABLE": copied(range(6)),
-    "READ_VARIABLE": copied(range(6)),
-    "BROADCAST_TO": [
-        *copied(range(6)),
-        operand_type(1),
-        flags(
-            "axes",
-            new=lambda s: len(s.output().shape) > len(s.input().shape),
-            repeated=lambda s: any(
-                a == 1 < b
-                for a, b in zip(s.input().shape[::-1], s.output().shape[::-1], strict=False)
-            ),
-            the_same=lambda s: s.output().shape == s.input().shape,
-        ),
-    ],
-    "MIRROR_PAD": [
-        *copied(range(1, 6), kept=False),
-        _amounts(1, ("before", "behind")),
-        operand_type(1),
-        one_of("mode", ("REFLECT", "SYMMETRIC"), lambda s: s.option("mode")),
-    ],
-    "REVERSE_V2": [
-        *copied(range(1, 6)),
-        axis_place(given_axis(1)),
-        flags(
-            "axes",
-            one=lambda s: s.array(1).size == 1,
-            several=lambda s: s.array(1).size > 1,
-            all=lambda s: s.array(1).size == s.array().ndim,
-        ),
-    ],
-    "TILE": [
-        *copied(range(1, 6)),
-        operand_type(1),
-        flags(
-            "multiples",
-            none=lambda s: (s.array(1) == 1).all(),
-            first_axis=lambda s: s.array(1)[0] > 1,
-            last_axis=lambda s: s.array(1)[-1] > 1,
-            several=lambda s: (s.array(1) > 1).sum() > 1,
-        ),
-    ],
-    "RESHAPE": [
-        *copied(range(1, 6), kept=False),
-        one_of("rank of the result", (2, 3), lambda s: len(s.output().shape)),
-        either("shape", "operand", "option", lambda s: s.tensor(1) is not None),
-    ],
-    "SQUEEZE": [
-        *copied(range(1, 9)),
-        flags(
-            "dimensions",
-            named=lambda s: len(s.option("squeeze_dims")),
-            all=lambda s: not len(s.option("squeeze_dims")),
-            counted_from_the_end=lambda s: min(s.option("squeeze_dims"), default=0) < 0,
-        ),
-        flags(
-            "result",
-            scalar=lambda s: not s.output().shape,
-            as_before=lambda s: s.output().shape == s.input().shape,
-            smaller=lambda s: 0 < len(s.output().shape) < len(s.input().shape),
-        ),
-    ],
-    "EXPAND_DIMS": [
-        *copied(range(1, 6), kept=False),
-        axis_place(given_axis(1), 1),
-        operand_type(1),
-    ],
-    "TRANSPOSE": [
-        *copied(range(1, 9)),
-        flags(
-            "order",
-            identity=lambda s: _order(s) == sorted(_order(s)),
-            last_axis_stays=lambda s: _order(s)[-1] == len(_order(s)) - 1 and _order(s)[0] != 0,
-            last_axis_moves=lambda s: _order(s)[-1] != len(_order(s)) - 1,
-            reversed=lambda s: _order(s) == sorted(_order(s), reverse=True) and len(_order(s)) > 1,
-            counted_from_the_end=lambda s: (s.array(1) < 0).any(),
-        ),
-    ],
-    "SHAPE": [
-        rank(range(1, 9)),
-        one_of("result type", ("int32", "int64"), lambda s: s.result().dtype),
-    ],
-    "CONCATENATION": [
-        *copied(range(1, 7), kept=False),
-        axis_place(lambda s: s.option("axis")),
-        _count("parts", lambda s: len(s.operator.inputs)),
-        flags(
-            "parts kind",
-            constant=lambda s: any(s.graph.tensors[i].data is not None for i in s.operator.inputs),
-            computed=lambda s: s.input().data is None,
-        ),
-    ],
-    "PACK": [
-        *copied(range(5), kept=False),
-        axis_place(lambda s: s.option("axis"), 1),
-        _count("parts", lambda s: len(s.operator.inputs)),
-    ],
-    "UNPACK": [
-        *copied(range(1, 5), kept=False),
-        axis_place(lambda s: s.option("axis")),
-        _count("parts", lambda s: min(4, len(s.operator.outputs))),
-    ],
-    "SPLIT": [
-        *copied(range(1, 6), 1, kept=False),
-        axis_place(given_axis(0), 0, 1),
-        _count("parts", lambda s: len(s.operator.outputs)),
-    ],
-    "SPLIT_V": [
-        *copied(range(1, 6), kept=False),
-        axis_place(given_axis(2)),
-        _count("parts", lambda s: len(s.operator.outputs)),
-        operand_type(1),
-        flags(
-            "sizes",
-            all_given=lambda s: (s.array(1) >= 0).all(),
-            one_is_the_rest=lambda s: (s.array(1) == -1).any(),
-            unequal=lambda s: len({s.result(i).shape for i in range(len(s.operator.outputs))}) > 1,
-        ),
-    ],
-    "SPACE_TO_DEPTH": _blocks(),
-    "DEPTH_TO_SPACE": _blocks(),
-    "SPACE_TO_BATCH_ND": _batches(
-        ("before", "behind"),
-        either("cut", "yes", "no", lambda s: (s.array(2) < 0).any()),
-    ),
-    "BATCH_TO_SPACE_ND": _batches(("before", "behind")),
-    "RESIZE_BILINEAR": [*_resize(), *zero_points(0, output=False)],
-    "RESIZE_NEAREST_NEIGHBOR": _resize(),
-}
-"""Points by operator."""
 
 
 def _strides(s: Sample) -> np.ndarray:
@@ -340,7 +206,134 @@ def _coordinates(position: int, source: Callable[[Sample], tuple[int, ...]]) -> 
     ]
 
 
-INDEXING: dict[str, list[Point]] = {
+MOVEMENT: dict[str, list[Point]] = {
+    "PAD": _padding(),
+    "PADV2": [*_padding(), constant("value", 2)],
+    "ASSIGN_VARIABLE": copied(range(6)),
+    "READ_VARIABLE": copied(range(6)),
+    "BROADCAST_TO": [
+        *copied(range(6)),
+        operand_type(1),
+        flags(
+            "axes",
+            new=lambda s: len(s.output().shape) > len(s.input().shape),
+            repeated=lambda s: any(
+                a == 1 < b
+                for a, b in zip(s.input().shape[::-1], s.output().shape[::-1], strict=False)
+            ),
+            the_same=lambda s: s.output().shape == s.input().shape,
+        ),
+    ],
+    "MIRROR_PAD": [
+        *copied(range(1, 6), kept=False),
+        _amounts(),
+        operand_type(1),
+        one_of("mode", ("REFLECT", "SYMMETRIC"), lambda s: s.option("mode")),
+    ],
+    "REVERSE_V2": [
+        *copied(range(1, 6)),
+        axis_place(given_axis(1)),
+        flags(
+            "axes",
+            one=lambda s: s.array(1).size == 1,
+            several=lambda s: s.array(1).size > 1,
+            all=lambda s: s.array(1).size == s.array().ndim,
+        ),
+    ],
+    "TILE": [
+        *copied(range(1, 6)),
+        operand_type(1),
+        flags(
+            "multiples",
+            none=lambda s: (s.array(1) == 1).all(),
+            first_axis=lambda s: s.array(1)[0] > 1,
+            last_axis=lambda s: s.array(1)[-1] > 1,
+            several=lambda s: (s.array(1) > 1).sum() > 1,
+        ),
+    ],
+    "RESHAPE": [
+        *copied(range(1, 6), kept=False),
+        one_of("rank of the result", (2, 3), lambda s: len(s.output().shape)),
+        either("shape", "operand", "option", lambda s: s.tensor(1) is not None),
+    ],
+    "SQUEEZE": [
+        *copied(range(1, 9)),
+        flags(
+            "dimensions",
+            named=lambda s: len(s.option("squeeze_dims")),
+            all=lambda s: not len(s.option("squeeze_dims")),
+            counted_from_the_end=lambda s: min(s.option("squeeze_dims"), default=0) < 0,
+        ),
+        flags(
+            "result",
+            scalar=lambda s: not s.output().shape,
+            as_before=lambda s: s.output().shape == s.input().shape,
+            smaller=lambda s: 0 < len(s.output().shape) < len(s.input().shape),
+        ),
+    ],
+    "EXPAND_DIMS": [
+        *copied(range(1, 6), kept=False),
+        axis_place(given_axis(1), 1),
+        operand_type(1),
+    ],
+    "TRANSPOSE": [
+        *copied(range(1, 9)),
+        flags(
+            "order",
+            identity=lambda s: _order(s) == sorted(_order(s)),
+            last_axis_stays=lambda s: _order(s)[-1] == len(_order(s)) - 1 and _order(s)[0] != 0,
+            last_axis_moves=lambda s: _order(s)[-1] != len(_order(s)) - 1,
+            reversed=lambda s: _order(s) == sorted(_order(s), reverse=True) and len(_order(s)) > 1,
+            counted_from_the_end=lambda s: (s.array(1) < 0).any(),
+        ),
+    ],
+    "SHAPE": [
+        rank(range(1, 9)),
+        result_type(),
+    ],
+    "CONCATENATION": [
+        *copied(range(1, 7), kept=False),
+        axis_place(lambda s: s.option("axis")),
+        _count("parts", lambda s: len(s.operator.inputs)),
+        flags(
+            "parts kind",
+            constant=lambda s: any(s.graph.tensors[i].data is not None for i in s.operator.inputs),
+            computed=lambda s: s.input().data is None,
+        ),
+    ],
+    "PACK": [
+        *copied(range(5), kept=False),
+        axis_place(lambda s: s.option("axis"), 1),
+        _count("parts", lambda s: len(s.operator.inputs)),
+    ],
+    "UNPACK": [
+        *copied(range(1, 5), kept=False),
+        axis_place(lambda s: s.option("axis")),
+        _count("parts", lambda s: min(4, len(s.operator.outputs))),
+    ],
+    "SPLIT": [
+        *copied(range(1, 6), 1, kept=False),
+        axis_place(given_axis(0), 0, 1),
+        _count("parts", lambda s: len(s.operator.outputs)),
+    ],
+    "SPLIT_V": [
+        *copied(range(1, 6), kept=False),
+        axis_place(given_axis(2)),
+        _count("parts", lambda s: len(s.operator.outputs)),
+        operand_type(1),
+        flags(
+            "sizes",
+            all_given=lambda s: (s.array(1) >= 0).all(),
+            one_is_the_rest=lambda s: (s.array(1) == -1).any(),
+            unequal=lambda s: len({s.result(i).shape for i in range(len(s.operator.outputs))}) > 1,
+        ),
+    ],
+    "SPACE_TO_DEPTH": _blocks(),
+    "DEPTH_TO_SPACE": _blocks(),
+    "SPACE_TO_BATCH_ND": _batches(either("cut", "yes", "no", lambda s: (s.array(2) < 0).any())),
+    "BATCH_TO_SPACE_ND": _batches(),
+    "RESIZE_BILINEAR": [*_resize(), *zero_points(0, output=False)],
+    "RESIZE_NEAREST_NEIGHBOR": _resize(),
     "DYNAMIC_UPDATE_SLICE": [
         *copied(range(1, 6)),
         operand_type(2),

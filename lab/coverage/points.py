@@ -92,6 +92,16 @@ def either(name: str, yes: str, no: str, condition: Callable[[Sample], object]) 
     return one_of(name, (yes, no), lambda sample: yes if condition(sample) else no)
 
 
+def outcome() -> Point:
+    """Return which truth values a result has."""
+    return flags("outcome", true=lambda s: s.result().any(), false=lambda s: not s.result().all())
+
+
+def result_type() -> Point:
+    """Return the type of a result of integers."""
+    return one_of("result type", ("int32", "int64"), lambda s: s.result().dtype)
+
+
 def constant(name: str, position: int) -> Point:
     """Return whether an operand is a constant of the model."""
     return either(name, "constant", "computed", lambda s: s.input(position).data is not None)
@@ -159,7 +169,7 @@ def activation() -> Point:
     return one_of("activation", ACTIVATIONS, lambda s: s.option("fused_activation_function"))
 
 
-def tail(name: str, count: int, unit: int) -> str:
+def tail(count: int, unit: int) -> str:
     """Return how a number of channels or bytes fills units of the hardware."""
     if count == 1:
         return "1"
@@ -176,17 +186,17 @@ def channels(name: str, position: int | None, unit: str) -> Point:
 
     def value(s: Sample) -> str:
         shape = (s.output() if position is None else s.input(position)).shape
-        return tail(name, shape[-1], getattr(s.config, unit))
+        return tail(shape[-1], getattr(s.config, unit))
 
     return one_of(name, TAILS, value)
 
 
 def elements() -> Point:
     """Return how many elements the result has, against the lanes."""
-    return one_of("elements", TAILS, lambda s: tail("", prod(s.output().shape), s.config.lanes))
+    return one_of("elements", TAILS, lambda s: tail(prod(s.output().shape), s.config.lanes))
 
 
-def row_length(bins: Sequence[str] = ("1", "2", "odd", "even", "longer than 256")) -> Point:
+def row_length() -> Point:
     """Return the length of the last dimension."""
 
     def value(s: Sample) -> str:
@@ -195,7 +205,7 @@ def row_length(bins: Sequence[str] = ("1", "2", "odd", "even", "longer than 256"
             return str(length)
         return "longer than 256" if length > 256 else "odd" if length % 2 else "even"
 
-    return one_of("row length", bins, value)
+    return one_of("row length", ("1", "2", "odd", "even", "longer than 256"), value)
 
 
 def batch(position: int = 0) -> Point:
@@ -206,10 +216,8 @@ def batch(position: int = 0) -> Point:
 def quantized_alike(a: Tensor, b: Tensor) -> bool:
     """Return whether two tensors have the same scale and zero point."""
     assert a.quantization is not None and b.quantization is not None
-    return (a.quantization.scale[0], a.quantization.zero_point[0]) == (
-        b.quantization.scale[0],
-        b.quantization.zero_point[0],
-    )
+    one, other = ((q.scale[0], q.zero_point[0]) for q in (a.quantization, b.quantization))
+    return one == other
 
 
 def requantization_kept() -> Point:
@@ -268,26 +276,26 @@ def copied(ranks, position: int = 0, kept: bool = True) -> list[Point]:
     return [*codes(position, output=False), rank(ranks, position), *quantization]
 
 
-def windows(kernel, source: int = 0, *, dilated: bool = False) -> list[Point]:
+def windows(kernel, *, dilated: bool = False) -> list[Point]:
     """Return strides, sizes, and padding on each side of a window over height and width.
 
-    ``kernel(sample)`` is the window's size, ``source`` the input whose pixels it moves over.
+    ``kernel(sample)`` is the window's size.
     """
 
     def window(s: Sample) -> Window:
         return window_of(s.operator, kernel(s))
 
     def image(s: Sample) -> tuple[int, ...]:
-        return s.input(source).shape
+        return s.input().shape
+
+    sides = ("top", "bottom", "left", "right")
 
     def padded(s: Sample) -> Iterable[str]:
-        sides = ("top", "bottom"), ("left", "right")
-        pads = [window(s).pads(axis, image(s)[1 + axis]) for axis in (0, 1)]
-        names, amounts = [n for pair in sides for n in pair], [k for pair in pads for k in pair]
-        return [n for n, k in zip(names, amounts, strict=True) if k] or ["none"]
+        amounts = [k for axis in (0, 1) for k in window(s).pads(axis, image(s)[1 + axis])]
+        return [n for n, k in zip(sides, amounts, strict=True) if k] or ["none"]
 
     points = [
-        Point("padding", ("top", "bottom", "left", "right", "none"), padded),
+        Point("padding", (*sides, "none"), padded),
         one_of("padding kind", ("SAME", "VALID"), lambda s: s.option("padding")),
         one_of("stride of rows", (1, 2, 3), lambda s: window(s).stride[0]),
         one_of("stride of columns", (1, 2, 3), lambda s: window(s).stride[1]),

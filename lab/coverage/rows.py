@@ -11,8 +11,10 @@ from lab.coverage.points import (
     given_axis,
     one_of,
     operand_type,
+    outcome,
     rank,
     requantized,
+    result_type,
     row_length,
     sides,
     traced,
@@ -57,13 +59,6 @@ def _axes() -> list[Point]:
     ]
 
 
-def _truth() -> list[Point]:
-    return [
-        *_axes(),
-        flags("outcome", true=lambda s: s.result().any(), false=lambda s: not s.result().all()),
-    ]
-
-
 def _extremes(s: Sample) -> np.ndarray:
     """Return whether each element is the extreme of its row, along the reduced axis."""
     axis = given_axis(1)(s)
@@ -77,7 +72,7 @@ def _index_of_extreme() -> list[Point]:
         rank(range(1, 6)),
         axis_place(given_axis(1)),
         operand_type(1),
-        one_of("result type", ("int32", "int64"), lambda s: s.result().dtype),
+        result_type(),
         flags(
             "place",
             first=lambda s: (s.result() == 0).any(),
@@ -92,8 +87,8 @@ _ROWS = [*zero_points(0, output=False), *codes(), row_length(), rank((1, 2, 3, 4
 ROWS: dict[str, list[Point]] = {
     "MEAN": _reduction(*requantized()),
     "SUM": _reduction(*requantized()),
-    "REDUCE_ALL": _truth(),
-    "REDUCE_ANY": _truth(),
+    "REDUCE_ALL": [*_axes(), outcome()],
+    "REDUCE_ANY": [*_axes(), outcome()],
     "REDUCE_MAX": _reduction(),
     "REDUCE_MIN": _reduction(),
     "ARG_MAX": _index_of_extreme(),

@@ -29,7 +29,7 @@ from eightfold.operators.spec import (
 from eightfold.run import assessment as verdict
 from eightfold.run.report import result as run
 from eightfold.target.config import PRESETS, AcceleratorConfig
-from lab.coverage.bins import POINTS
+from lab.coverage import POINTS
 from lab.documents.part import markdown, number, table_part
 from lab.formal.proof import Proof
 from lab.formal.proofs import BY_NAME

@@ -17,9 +17,9 @@ from eightfold.compiler.lower.lowering import lower
 from eightfold.isa import Engine
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.target.config import PRESETS
-from lab.measure.catalogue import CATALOGUE, SERIES
 from lab.measure.models import SIZES, MeasuredCase
 from lab.measure.rtl import PRESET, compiled, engines
+from lab.measure.series import CATALOGUE, SERIES
 
 TYPES = (np.int8, np.uint8, np.int16, np.int32, np.int64, np.float32, np.bool_)
 """Element types that a `eightfold.model.Tensor` may have."""

@@ -28,8 +28,8 @@ from eightfold.operators import run_graph
 from eightfold.sim.simulator.system import Run, RunResult, run_system
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
-from lab.measure.catalogue import SERIES
 from lab.measure.models import SIZES, MeasuredCase
+from lab.measure.series import SERIES
 
 PRESET = "base"
 """The configuration that the figures are of."""

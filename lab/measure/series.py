@@ -1,4 +1,4 @@
-"""Series of every operator: of those that compute, and of those that copy or interpolate.
+"""The entry of every operator: of those that compute, and of those that copy or interpolate.
 
 Computing goes element by element, over windows, along rows and axes; copies are as long runs of
 bytes, and as short ones.
@@ -573,3 +573,9 @@ COPYING: dict[str, CatalogueEntry] = {
     **_entries(_transposed, CONTIGUOUS, "TRANSPOSE"),
 }
 """By the operator's name."""
+
+CATALOGUE: dict[str, CatalogueEntry] = dict(sorted((COMPUTING | COPYING).items()))
+"""By the operator's name."""
+
+SERIES: dict[str, tuple[Series, ...]] = {name: entry.series for name, entry in CATALOGUE.items()}
+"""The series alone."""

@@ -23,7 +23,7 @@ from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
-from lab.coverage.bins import EXCLUDED, covered, every_bin
+from lab.coverage import EXCLUDED, covered, every_bin
 from lab.gates import netlist_source
 from lab.suites.common import (
     SIMULATED,

@@ -16,10 +16,9 @@ from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler.lower.lowering import GOLDEN_ALONE, METHODS
 from eightfold.operators import OPERATORS, load_model
 from examples.operators import operators_model
-from lab.coverage.bins import POINTS
-from lab.measure.catalogue import CATALOGUE, SERIES
+from lab.coverage import POINTS
 from lab.measure.models import REQUIREMENTS, SIZES
-from lab.measure.series import COMPUTING
+from lab.measure.series import CATALOGUE, COMPUTING, SERIES
 from tests.golden.test_mutations import MUTATIONS, VARIANTS
 
 HARDWARE = OPERATORS.keys() - GOLDEN_ALONE.keys()

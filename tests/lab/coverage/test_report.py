@@ -7,7 +7,7 @@ from eightfold.cases.operators import case_rng, random_case
 from eightfold.compiler import compile_network
 from eightfold.operators import load_model, run_graph
 from eightfold.target.config import PRESETS
-from lab.coverage.bins import EXCLUDED, covered, every_bin
+from lab.coverage import EXCLUDED, covered, every_bin
 
 ONE, OTHER = Bin("ADD", "rank", "1"), Bin("ADD", "rank", "2")
 

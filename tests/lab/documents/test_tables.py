@@ -8,7 +8,7 @@ from eightfold.common.files import IMPORT_ROOT
 from eightfold.operators import SPEC_ROWS
 from eightfold.operators.spec import RULES, rules_of
 from eightfold.target.config import PRESETS, AcceleratorConfig
-from lab.coverage.bins import POINTS
+from lab.coverage import POINTS
 from lab.documents import tables
 
 

@@ -14,8 +14,7 @@ from eightfold.synth import absorb, carry
 from eightfold.synth.carry import Lut
 from eightfold.synth.netlist import Cell, top_module
 from eightfold.synth.rewrite import RULES
-from lab.gates import ecp5
-from lab.gates.netlists import FAMILIES, flattened
+from lab.gates import FAMILIES, ecp5, flattened
 from lab.gates.verilog import to_verilog
 from tests.support.hardware.every_rule import EveryRule
 

@@ -1,4 +1,4 @@
-"""The limits in `lab.measure.catalogue`: a model beyond each is refused."""
+"""The limits in `lab.measure.series`: a model beyond each is refused."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,8 +13,8 @@ from eightfold.model import Graph
 from eightfold.operators import load_model, run_graph
 from eightfold.sim.machine.machine import MachineError
 from eightfold.target.config import PRESETS
-from lab.measure.catalogue import CATALOGUE
 from lab.measure.facts import refused_activations
+from lab.measure.series import CATALOGUE
 from tests.support.models.refusals import scattered
 from tests.support.models.single import convolution, moved, one_operator, product
 from tests.support.networks.machine_run import run_compiled

@@ -23,10 +23,11 @@ from eightfold.compiler import HARDWARE
 from eightfold.isa import COUNTERS, Engine, Space
 from eightfold.operators import SPEC_ROWS
 from lab.documents import throughput as tables
-from lab.measure.catalogue import SERIES, growths, reached
+from lab.documents.throughput import growths, reached
 from lab.measure.facts import facts, file_text
 from lab.measure.models import SIZES, SOFTMAX
 from lab.measure.rtl import compiled, engines, measure, operator_cycles, work
+from lab.measure.series import SERIES
 from tests.eightfold.compiler.test_refusals import RUN_TIME
 from tests.support.command import Call
 from tests.support.hardware.twins import TWINS

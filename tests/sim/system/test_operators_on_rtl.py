@@ -13,7 +13,7 @@ from eightfold.campaign.records import Unit
 from eightfold.cases.operators import OPERATORS
 from eightfold.compiler import HARDWARE
 from eightfold.sim.simulator.toolchain import Simulator
-from lab.coverage.bins import POINTS
+from lab.coverage import POINTS
 from lab.suites.operators import Part, parts, simulate_parts
 from tests.support.campaign.units import units_of
 from tests.support.hardware.twins import TWINS

@@ -18,7 +18,7 @@ from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.store import Store
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.operators import load_model, run_operator
-from lab.coverage.bins import EXCLUDED, every_bin
+from lab.coverage import EXCLUDED, every_bin
 from lab.suites.common import compare, compared_case
 
 COLUMNS = (("golden", ""), ("verilator", "base"), ("icarus", "nano"))

@@ -10,7 +10,7 @@ from eightfold.campaign.folder import Folder
 from eightfold.campaign.report import write_report
 from eightfold.campaign.report.facts import SEEDS_LISTED, SHOWN_IN_FULL
 from eightfold.campaign.report.page import SIGNS, duration, moment
-from lab.coverage.bins import EXCLUDED
+from lab.coverage import EXCLUDED
 from tests.support.browser import Browser
 from tests.support.campaign.folders import NASTY, Plan, broken, make_campaign, mixed, refused
 from tests.support.html import Element, broken_links, read_html

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from eightfold.campaign.report import holds, summary
-from lab.coverage.bins import EXCLUDED, every_bin
+from lab.coverage import EXCLUDED, every_bin
 from tests.support.campaign.folders import Plan, broken, different, make_campaign, mixed, refused
 
 SMALL: dict[str, Any] = {
