@@ -4,8 +4,9 @@ Of every operator: the accelerator's, and of functions that it looks up the refe
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
@@ -18,12 +19,14 @@ from eightfold.golden.fixed_point import srdhm, wrap32
 from eightfold.golden.quantization import clamp
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS, round_half_away, rounding_shift
+from eightfold.isa import Space
 from eightfold.isa.decode import Decoded
 from eightfold.model import Graph, Operator
 from eightfold.operators import run_operator
 from eightfold.sim.machine import matrix as matrix_model
 from eightfold.sim.machine import vector as vector_model
 from eightfold.sim.machine.machine import Machine
+from lab.hostile.subject import run_on
 
 Labels = defaultdict[str, set[str]]
 """Bins by the name of the point that has them."""
@@ -120,12 +123,12 @@ def join(labels: Labels, more: Mapping[str, set[str]]) -> None:
 
 
 class _Traced(Machine):
-    """A machine that notes the requantizations of every operator."""
+    """A machine that notes the requantizations of every operator, the owner of each command."""
 
-    def __init__(self, compiled: Compiled, *args: Any) -> None:
-        super().__init__(compiled.config, *args)
+    def __init__(self, owners: Sequence[int], *args: Any) -> None:
+        super().__init__(*args)
         self.labels: defaultdict[int, Labels] = defaultdict(lambda: defaultdict(set))
-        self._owners = [issued.operator for issued in compiled.issued]
+        self._owners = owners
 
     def execute(self, command: Decoded) -> None:
         """Do a command, and note what it requantizes."""
@@ -148,17 +151,11 @@ def accelerator_labels(compiled: Compiled, inputs: Tensors, results: Tensors) ->
     The commands run on the machine in numpy, and must leave the ``results`` there that the
     accelerator has left.
     """
-    base = len(compiled.model)
-    memory = np.zeros(base + compiled.arena, dtype=np.uint8)
-    memory[:base] = np.frombuffer(compiled.model, dtype=np.uint8)
-    for tensor, offset in compiled.inputs.items():
-        content = np.asarray(inputs[tensor], order="C").reshape(-1).view(np.uint8)
-        memory[base + offset : base + offset + content.size] = content
-    machine = _Traced(compiled, memory, (0, base), (base, compiled.arena))
-    machine.run(compiled.words)
+    owners = [issued.operator for issued in compiled.issued]
+    machine = run_on(partial(_Traced, owners), compiled, inputs)
     for tensor, offset in compiled.outputs.items():
         content = np.asarray(results[tensor], order="C").reshape(-1).view(np.uint8)
-        computed = memory[base + offset : base + offset + content.size]
+        computed = machine.spaces[Space.ARENA][offset : offset + content.size]
         np.testing.assert_array_equal(computed, content, err_msg=f"tensor {tensor}")
     return machine.labels
 

@@ -54,10 +54,10 @@ class Property:
         self.module.d.comb += Cover(condition.any(), None)
         self.goals.append(words)
 
-    def before(self, value: Value, init: int = 0) -> Signal:
-        """Return a value of the cycle before, and ``init`` after a reset."""
+    def before(self, value: Value) -> Signal:
+        """Return a value of the cycle before, and 0 after a reset."""
         self._registers += 1
-        past = Signal(value.shape(), name=f"before{self._registers}", init=init)
+        past = Signal(value.shape(), name=f"before{self._registers}")
         self.module.d.sync += past.eq(value)
         return past
 

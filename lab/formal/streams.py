@@ -112,18 +112,19 @@ def places(p: Property, m: Module, depth: int) -> None:
     p.always(unit.r_rdy == (held != 0))
 
 
+def gearbox(p: Property, m: Module, i_bytes: int, o_bytes: int) -> tuple[Gearbox, list[Signal]]:
+    """Add a `Gearbox`; return it, and what is free: ``valid``, ``ready``, ``drop``, the word."""
+    m.submodules.unit = unit = Gearbox(i_bytes, o_bytes)
+    given = [*map(p.free, ("valid", "ready", "drop")), p.free("word", 8 * i_bytes)]
+    ports = (unit.i.valid, unit.o.ready, unit.drop, unit.i.payload)
+    m.d.comb += [port.eq(signal) for port, signal in zip(ports, given, strict=True)]
+    return unit, given
+
+
 def cut(p: Property, m: Module, i_bytes: int, o_bytes: int) -> None:
     """A `Gearbox` whose input words are the wider ones."""
-    m.submodules.unit = unit = Gearbox(i_bytes, o_bytes)
+    unit, (valid, ready, drop, word) = gearbox(p, m, i_bytes, o_bytes)
     bits, parts = 8 * o_bytes, i_bytes // o_bytes
-    valid, ready, drop = (p.free(name) for name in ("valid", "ready", "drop"))
-    word = p.free("word", 8 * i_bytes)
-    m.d.comb += [
-        unit.i.valid.eq(valid),
-        unit.i.payload.eq(word),
-        unit.o.ready.eq(ready),
-        unit.drop.eq(drop),
-    ]
     # The parts of a word leave while it is offered, so it has to stay as streams' words do.
     waited = p.before(valid & ~unit.i.ready)
     p.assume(implies(waited, valid & (p.before(word) == word)))
@@ -144,16 +145,8 @@ def cut(p: Property, m: Module, i_bytes: int, o_bytes: int) -> None:
 
 def join(p: Property, m: Module, i_bytes: int, o_bytes: int) -> None:
     """A `Gearbox` whose output words are the wider ones."""
-    m.submodules.unit = unit = Gearbox(i_bytes, o_bytes)
+    unit, (valid, ready, _, word) = gearbox(p, m, i_bytes, o_bytes)
     bits, parts = 8 * i_bytes, o_bytes // i_bytes
-    valid, ready, drop = (p.free(name) for name in ("valid", "ready", "drop"))
-    word = p.free("word", bits)
-    m.d.comb += [
-        unit.i.valid.eq(valid),
-        unit.i.payload.eq(word),
-        unit.o.ready.eq(ready),
-        unit.drop.eq(drop),
-    ]
     enters, leaves = valid & unit.i.ready, unit.o.valid & ready
     kept = [Signal(bits, name=f"kept{i}") for i in range(parts - 1)]
     held = Signal(range(parts))

@@ -5,8 +5,9 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from eightfold.compiler.passes import Prepared, prepare
 from eightfold.compiler.rewrite import run_operators
 from eightfold.estimate import estimate_network
 from eightfold.golden.quantization import Reference
+from eightfold.isa import Space
 from eightfold.model import Graph, Tensor, read_model
 from eightfold.operators import (
     Limits,
@@ -43,19 +45,28 @@ def run_compiled(
     turns.
     """
     check_tokens(compiled.config, compiled.words)
-    inputs = {**graph.initial_state(), **inputs}
+    kind = partial(Machine, seed=seed)
+    machine = run_on(kind, compiled, {**graph.initial_state(), **inputs})
+    return {
+        tensor: _tensor(machine.spaces[Space.ARENA], offset, graph.tensors[tensor])
+        for tensor, offset in compiled.outputs.items()
+    }
+
+
+Kind = TypeVar("Kind", bound=Machine)
+
+
+def run_on(kind: Callable[..., Kind], compiled: Compiled, inputs: Mapping[int, np.ndarray]) -> Kind:
+    """Return a machine of a kind that has run a stream on its model and inputs."""
     base = len(compiled.model)
     memory = np.zeros(base + compiled.arena, dtype=np.uint8)
     memory[:base] = np.frombuffer(compiled.model, dtype=np.uint8)
     for tensor, offset in compiled.inputs.items():
-        content = inputs[tensor].reshape(-1).view(np.uint8)
+        content = np.asarray(inputs[tensor], order="C").reshape(-1).view(np.uint8)
         memory[base + offset : base + offset + content.size] = content
-    machine = Machine(compiled.config, memory, (0, base), (base, compiled.arena), seed=seed)
+    machine = kind(compiled.config, memory, (0, base), (base, compiled.arena))
     machine.run(compiled.words)
-    return {
-        tensor: _tensor(memory, base + offset, graph.tensors[tensor])
-        for tensor, offset in compiled.outputs.items()
-    }
+    return machine
 
 
 def run_prepared(

@@ -9,8 +9,8 @@ from eightfold.campaign.campaign import begin, repeat
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Outcome, Unit
 from eightfold.campaign.suite import suites
-from lab.hostile import Verdict
 from lab.hostile.mutant import BASES, Mutant, random_mutant
+from lab.hostile.trial import Verdict
 from lab.suites import hostile as suite
 from tests.support.campaign.units import units_of
 

@@ -11,8 +11,8 @@ from eightfold.campaign.records import Outcome, Unit
 from eightfold.campaign.report import summary, write_report
 from eightfold.campaign.report.as_json import HostileJson
 from eightfold.common.files import IMPORT_ROOT
-from lab.hostile import Verdict
 from lab.hostile.mutant import random_mutant
+from lab.hostile.trial import Verdict
 from lab.suites import hostile as suite
 from lab.suites.shrink import Budget
 from tests.support.browser import Browser
