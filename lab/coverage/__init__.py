@@ -1,8 +1,8 @@
 """Functional coverage: what random models must have shown on the accelerator.
 
-`matrix`, `elementwise`, `rows` and `movement` say of each operator which bins there are, in the
-terms of `points`. `covered` samples operators that have run, `EXCLUDED` has the bins that no model
-can hit. `eightfold.campaign.coverage` holds the hits against the floor.
+`computing` and `copying` say of each operator which bins there are, in the terms of `points`.
+`covered` samples operators that have run, `EXCLUDED` has the bins that no model can hit.
+`eightfold.campaign.coverage` holds the hits against the floor.
 
 Imports compiler, campaign, sim.machine; never hw.
 """
@@ -16,14 +16,12 @@ import numpy as np
 from eightfold.campaign.coverage import Bin
 from eightfold.compiler import Compiled
 from eightfold.model import Graph
-from lab.coverage.elementwise import ELEMENTWISE
-from lab.coverage.matrix import MATRIX
-from lab.coverage.movement import MOVEMENT
+from lab.coverage.computing import COMPUTING
+from lab.coverage.copying import COPYING
 from lab.coverage.points import Point, Sample
 from lab.coverage.requantizations import PAIR_SHIFTS, Labels, accelerator_labels, reference_labels
-from lab.coverage.rows import ROWS
 
-POINTS: dict[str, list[Point]] = MATRIX | ELEMENTWISE | ROWS | MOVEMENT
+POINTS: dict[str, list[Point]] = COMPUTING | COPYING
 """Points by operator."""
 
 REQUANTIZED = frozenset(

@@ -67,11 +67,7 @@ def reads(p: Property, m: Module) -> None:
         _burst(p, client, f"client{number}")
     axi = unit.axi
     arready, rvalid = p.free("arready"), p.free("rvalid")
-    m.d.comb += [
-        unit.stop.eq(stop),
-        axi.arready.eq(arready),
-        axi.rdata.eq(p.free("rdata", 32)),
-    ]
+    m.d.comb += [unit.stop.eq(stop), axi.arready.eq(arready), axi.rdata.eq(p.free("rdata", 32))]
     asked = _address(p, axi, "ar", arready)
     # Memory: lengths of the bursts that it was asked for, the oldest first.
     lengths = [Signal(4, name=f"length{i}") for i in range(OUTSTANDING + 2)]

@@ -21,13 +21,7 @@ STORED = 2
 
 
 def follow(
-    p: Property,
-    m: Module,
-    places: int,
-    enters: Value,
-    word: Value,
-    leaves: Value,
-    offered: Value,
+    p: Property, m: Module, places: int, enters: Value, word: Value, leaves: Value, offered: Value
 ) -> Signal:
     """Count the words under way, and follow one of them; return how many are before a cycle.
 

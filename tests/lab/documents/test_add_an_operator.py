@@ -30,7 +30,7 @@ NAMED = {
     "docs/numerics.md": "docs/numerics.md has nothing for ABS",
     "eightfold/cases/elementwise.py": "eightfold/cases has nothing for ABS",
     "eightfold/compiler/lower/pointwise.py": "compiler/lower/lowering.py has nothing for ABS",
-    "lab/coverage/elementwise.py": "lab/coverage has nothing for ABS",
+    "lab/coverage/computing.py": "lab/coverage has nothing for ABS",
     "examples/operators.py": "examples/operators.py has nothing for ABS",
     "lab/measure/series.py": "lab/measure/series.py has nothing for ABS",
     "tests/golden/test_mutations.py": "tests/golden/test_mutations.py has nothing for ABS",

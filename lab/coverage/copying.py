@@ -37,12 +37,7 @@ def _amounts() -> Point:
 
 
 def _padding() -> list[Point]:
-    return [
-        *copied(range(1, 6)),
-        *zero_points(),
-        _amounts(),
-        operand_type(1),
-    ]
+    return [*copied(range(1, 6)), *zero_points(), _amounts(), operand_type(1)]
 
 
 def _blocks() -> list[Point]:
@@ -206,7 +201,7 @@ def _coordinates(position: int, source: Callable[[Sample], tuple[int, ...]]) -> 
     ]
 
 
-MOVEMENT: dict[str, list[Point]] = {
+COPYING: dict[str, list[Point]] = {
     "PAD": _padding(),
     "PADV2": [*_padding(), constant("value", 2)],
     "ASSIGN_VARIABLE": copied(range(6)),
@@ -287,10 +282,7 @@ MOVEMENT: dict[str, list[Point]] = {
             counted_from_the_end=lambda s: (s.array(1) < 0).any(),
         ),
     ],
-    "SHAPE": [
-        rank(range(1, 9)),
-        result_type(),
-    ],
+    "SHAPE": [rank(range(1, 9)), result_type()],
     "CONCATENATION": [
         *copied(range(1, 7), kept=False),
         axis_place(lambda s: s.option("axis")),
