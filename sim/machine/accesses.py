@@ -11,6 +11,7 @@ from eightfold import isa
 from eightfold.isa.decode import CommandError, Decoded
 from eightfold.isa.vector_fields import reads_b, run_length, used_tables
 from eightfold.sim.machine.matrix import group_lanes
+from eightfold.sim.machine.vector import inside, operand_addresses
 from eightfold.target.config import AcceleratorConfig
 
 Fields = Mapping[str, int]
@@ -294,39 +295,27 @@ def _union(sets: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 def _vector_orders(f: Fields) -> tuple[list[_Runs], _Runs]:
     """Return the runs that VECTOR reads as a and as b, and those it writes, by output run."""
-    counts = [f[f"count{i}"] for i in (2, 1, 0)]
-    windows = [f[f"window{i}"] for i in (1, 0)]
+    number = np.arange(f["window1"] * f["window0"])[:, None, None, None, None]
+    w1, w0 = np.divmod(number, f["window0"])
 
-    def starts(name: str, steps: str, window: str) -> NDArray[np.int64]:
-        strides = [f[f"{steps}{i}"] for i in (2, 1, 0)]
-        if window:
-            strides += [f[f"{window}{i}"] for i in (1, 0)]
-        loops = zip([*counts, *windows] if window else counts, strides, strict=True)
-        return f[name] + nested(*loops)
+    def starts(base: str, step: str, window: str) -> NDArray[np.int64]:
+        offset = w1 * f[f"{window}1"] + w0 * f[f"{window}0"]
+        return operand_addresses(f, base, step, repeated=True) + offset
 
-    count = int(np.prod(counts))
-    order = np.arange(count)
-    repeated = np.repeat(order, int(np.prod(windows)))
-    inside = _vector_inside(f)
-    a = starts("source_a", "a_step", "a_window")[inside]
-    reads = [_Runs(repeated[inside], a, run_length(f, "a"))]
+    def in_order(by_position: NDArray) -> NDArray:
+        """Return what positions of the window have, by output run and position."""
+        return np.moveaxis(by_position[..., 0], 0, -1).ravel()
+
+    targets = operand_addresses(f, "target", "target_step", repeated=True).ravel()
+    order = np.arange(len(targets))
+    repeated = np.repeat(order, number.size)
+    a, b = (starts(f"source_{name}", f"{name}_step", f"{name}_window") for name in "ab")
+    exists = np.broadcast_to(inside(f, w1, w0), a.shape)
+    inner = in_order(exists)
+    reads = [_Runs(repeated[inner], in_order(a)[inner], run_length(f, "a"))]
     if reads_b(f):
-        b = starts("source_b", "b_step", "b_window")
-        reads.append(_Runs(repeated, b, run_length(f, "b")))
-    return reads, _Runs(order, starts("target", "target_step", ""), run_length(f, "target"))
-
-
-def _vector_inside(f: Fields) -> NDArray[np.bool_]:
-    """Return which runs of operand a do not read as fill."""
-    sizes = [(f[f"count{i}"]) for i in (2, 1, 0)] + [f["window1"], f["window0"]]
-
-    def number(axis: str, loop: int, window: int) -> NDArray[np.int64]:
-        steps = [0] * 5
-        steps[loop], steps[window] = f[f"{axis}_step"], f[f"{axis}_window"]
-        return f[f"{axis}0"] + nested(*zip(sizes, steps, strict=True))
-
-    row, column = number("row", 1, 3), number("column", 2, 4)
-    return (row >= 0) & (row < f["rows"]) & (column >= 0) & (column < f["columns"])
+        reads.append(_Runs(repeated, in_order(b), run_length(f, "b")))
+    return reads, _Runs(order, targets, run_length(f, "target"))
 
 
 def _vector(f: Fields) -> Accesses:

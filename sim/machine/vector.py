@@ -206,9 +206,7 @@ def operand_a(
 ) -> Integers:
     """Return operand a at positions of the window, with its padding, as bytes in int64."""
     a = _read(scratchpad, addresses_a(field, w1, w0))
-    rows = _inside(field, "row", np.arange(field["count1"])[:, None, None], w1)
-    columns = _inside(field, "column", np.arange(field["count0"])[:, None], w0)
-    a = np.where(rows & columns, a, field.get("fill", 0))
+    a = np.where(inside(field, w1, w0), a, field.get("fill", 0))
     return np.broadcast_to(a, (*a.shape[:-1], field["run"]))
 
 
@@ -232,13 +230,15 @@ def operand_b(
     return word.view("<i4").astype(np.int64)
 
 
-def _inside(
-    field: Mapping[str, int], axis: str, iteration: Integers, window: int | Integers
-) -> NDArray[np.bool_]:
-    """Return which of the loop's row or column numbers exist."""
-    start = field.get(f"{axis}0", 0) + window * field.get(f"{axis}_window", 0)
-    numbers = _local(iteration * field.get(f"{axis}_step", 0) + start)
-    return (numbers >= 0) & (numbers < field.get(f"{axis}s", 0))
+def inside(field: Mapping[str, int], w1: int | Integers, w0: int | Integers) -> NDArray[np.bool_]:
+    """Return which runs of operand a have a row and a column number that exists."""
+    row, column = np.arange(field["count1"])[:, None, None], np.arange(field["count0"])[:, None]
+    found = []
+    for axis, iteration, window in (("row", row, w1), ("column", column, w0)):
+        start = field.get(f"{axis}0", 0) + window * field.get(f"{axis}_window", 0)
+        numbers = _local(iteration * field.get(f"{axis}_step", 0) + start)
+        found.append((numbers >= 0) & (numbers < field.get(f"{axis}s", 0)))
+    return found[0] & found[1]
 
 
 def _looked_up(
