@@ -9,7 +9,7 @@ version.
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -43,11 +43,11 @@ def drawn(recipe: Recipe) -> Recipe:
         return write_set(Path(scratch) / "set", Recipe(**{**vars(recipe), "sha256": ""}))
 
 
-def recipe_text(text: str, made: Callable[[Recipe], Recipe] = drawn) -> str:
+def recipe_text(text: str) -> str:
     """Return the text of ``sets.json`` with what each recipe gives."""
     table = {name: Recipe(name=name, **facts) for name, facts in json.loads(text).items()}
     stated: Mapping[str, Mapping[str, object]] = {
-        name: {k: v for k, v in vars(made(recipe)).items() if k != "name" and (v or k != "claims")}
+        name: {k: v for k, v in vars(drawn(recipe)).items() if k != "name" and (v or k != "claims")}
         for name, recipe in table.items()
     }
     return json.dumps(stated, indent=1) + "\n"
@@ -112,12 +112,12 @@ def _counts(named: Sequence[MistakeNames]) -> tuple[str, str, str, str]:
     return str(len(named)), str(alone), str(len(named) - alone - unseen), str(unseen)
 
 
-def liar_table(level: Level = "standard", simulators: Sequence[str] = SIMULATORS) -> str:
+def liar_table(simulators: Sequence[str] = SIMULATORS) -> str:
     """Return a row per mistake, and a right unit, and a column per form: how each was named."""
     verdicts: dict[tuple[str, str], list[Named]] = {}
     for form in FORMS:
         for simulator in simulators:
-            for each in every_liar(form, simulator, level):
+            for each in every_liar(form, simulator, "standard"):
                 verdicts.setdefault((" and ".join(each.mistakes), form), []).append(each)
     rows = [
         (
@@ -201,12 +201,10 @@ def entry(finding: ClaimFinding, level: Level = "standard") -> str:
     return f"{name}{counts} of {finding.cases}"
 
 
-def runtime_table(level: Level = "standard") -> str:
+def runtime_table() -> str:
     """Return a row per operator and a column per runtime, as `both` says what was found."""
-    columns = [findings(column, level) for column in COLUMNS]
-    rows = [
-        (operator, *(both(column[operator], level) for column in columns)) for operator in OPERATORS
-    ]
+    columns = [findings(column) for column in COLUMNS]
+    rows = [(operator, *(both(column[operator]) for column in columns)) for operator in OPERATORS]
     conforming = [sum(within.right for within, _ in column.values()) for column in columns]
     rows.append(("conform", *(f"{count} of {len(OPERATORS)}" for count in conforming)))
     titles = ("operator", *(column.title for column in COLUMNS))

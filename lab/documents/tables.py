@@ -87,13 +87,13 @@ def _type_in_words(kind: Any) -> str:
     return "object" if get_origin(kind) is dict else " or ".join(parts)
 
 
-def list_of_tests(root: Path = IMPORT_ROOT) -> str:
+def list_of_tests() -> str:
     """Return a section for each folder below ``tests/``, with a row for each file of tests."""
-    files = sorted((root / "tests").rglob("test_*.py"), key=lambda path: path.parts[:-1])
+    files = sorted((IMPORT_ROOT / "tests").rglob("test_*.py"), key=lambda path: path.parts[:-1])
     sections = []
     for folder, paths in groupby(files, key=lambda path: path.parent):
         rows = [(f"`{path.name}`", first_paragraph(path)) for path in sorted(paths)]
-        title = folder.relative_to(root).as_posix()
+        title = folder.relative_to(IMPORT_ROOT).as_posix()
         sections.append(f"## {title}\n\n{markdown(('file', 'what its tests show'), rows)}")
     return "\n".join(sections)
 

@@ -66,10 +66,10 @@ class Writer:
         self._assigned.append(f"assign {name} = {value};")
         return name
 
-    def register(self, bits: int, prefix: str, initial: str = "0") -> str:
-        """Return the name of a register that starts with a value."""
+    def register(self, bits: int, prefix: str) -> str:
+        """Return the name of a register that starts with 0."""
         name = self.name(prefix)
-        self._declared.append(f"reg [{bits - 1}:0] {name} = {initial};")
+        self._declared.append(f"reg [{bits - 1}:0] {name} = 0;")
         return name
 
     def bit_register(self, wire: int, initial: int) -> str:

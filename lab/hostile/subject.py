@@ -31,7 +31,8 @@ from eightfold.operators import (
 )
 from eightfold.run.session import Session
 from eightfold.run.simulate import InGolden, NetworkRun
-from eightfold.sim.machine.machine import Machine, check_tokens
+from eightfold.sim.machine.machine import Machine
+from eightfold.sim.machine.tokens import check_tokens
 from eightfold.target.config import AcceleratorConfig
 
 

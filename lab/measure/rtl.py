@@ -26,7 +26,7 @@ from eightfold.isa import COUNTERS, Engine, Space
 from eightfold.isa.issued import Interval, Issued
 from eightfold.operators import run_graph
 from eightfold.sim.simulator.system import Run, RunResult, run_system
-from eightfold.target.config import PRESETS, AcceleratorConfig
+from eightfold.target.config import PRESETS
 from eightfold.target.memory import MemoryTiming
 from lab.measure.models import SIZES, MeasuredCase
 from lab.measure.series import SERIES
@@ -41,9 +41,9 @@ _CYCLES = 2 + [name for name, _ in COUNTERS].index("CYCLES")
 """Column of an event."""
 
 
-def compiled(case: MeasuredCase, config: AcceleratorConfig = PRESETS[PRESET]) -> Compiled:
+def compiled(case: MeasuredCase) -> Compiled:
     """Return a model's command stream."""
-    (stream,) = compile_network(case.graph, config).streams
+    (stream,) = compile_network(case.graph, PRESETS[PRESET]).streams
     return stream
 
 

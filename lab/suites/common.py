@@ -229,6 +229,17 @@ def compared_case(
     )
 
 
+def refused_case(seed: int, operator: str, reason: str) -> Case:
+    return Case(seed=seed, operator=operator, verdict="refused", message=reason)
+
+
+def undefined(unit: Unit, graph: Graph) -> str:
+    """Return why the kernels of a unit's reference say nothing of a graph; empty if they do."""
+    if unit.reference == "tflm" and any(len(tensor.shape) > 5 for tensor in graph.tensors):
+        return "TFLite Micro's kernels are undefined beyond 5 dimensions"
+    return ""
+
+
 def error_case(seed: int, operator: str, error: Exception, model: bytes | None = None) -> Case:
     message = _plain(" ".join(f"{type(error).__name__}: {error}".split()))
     log = _plain("".join(traceback.format_exception(error)))
@@ -276,12 +287,12 @@ def compare(
             ]
             if missing:
                 return f"{place}: {missing[0]} has no such tensor", Evidence()
-            one = got[index]
-            other = expected[index]
+            one, other = got[index], expected[index]
+            arrays = Evidence(got={index: one}, expected={index: other})
             try:
                 first = first_difference(one, other)
             except ValueError as error:
-                return f"{place}: {error}", Evidence(got={index: one}, expected={index: other})
+                return f"{place}: {error}", arrays
             if first is None:
                 continue
             count = np.count_nonzero(one != other)
@@ -290,7 +301,5 @@ def compare(
                 f"{names[0]} {one[first]}, {names[1]} {other[first]}"
             )
             steps = explain_element(graph, operator, values, output, first)
-            return text, Evidence(
-                got={index: one}, expected={index: other}, log="\n".join([text, "", *steps])
-            )
+            return text, replace(arrays, log="\n".join([text, "", *steps]))
     return None

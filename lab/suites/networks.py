@@ -41,6 +41,8 @@ from lab.suites.common import (
     outputs_of,
     plan_in_units,
     random_config,
+    refused_case,
+    undefined,
 )
 from lab.suites.operators import MOST_ELEMENTS
 from lab.suites.shrink import Budget, shrink
@@ -89,9 +91,8 @@ def _drawn(unit: Unit, seed: int) -> Drawn:
 def _in_golden(unit: Unit, seed: int, model: bytes, inputs: Mapping[int, np.ndarray]) -> Case:
     try:
         graph = load_model(model)
-        if unit.reference == "tflm" and any(len(tensor.shape) > 5 for tensor in graph.tensors):
-            reason = "TFLite Micro's kernels are undefined beyond 5 dimensions"
-            return Case(seed=seed, verdict="refused", message=reason)
+        if reason := undefined(unit, graph):
+            return refused_case(seed, "", reason)
         values = {**inputs, **run_graph(graph, inputs, cast(Reference, unit.reference))}
         if unit.reference == "litert":
             expected = litert_tensors(oracle("litert"), model, graph, inputs, values)
@@ -105,7 +106,7 @@ def _in_golden(unit: Unit, seed: int, model: bytes, inputs: Mapping[int, np.ndar
     except OracleRejected as error:
         if unit.reference == "litert":  # every network is one that it accepts
             return error_case(seed, "", error, model)
-        return Case(seed=seed, verdict="refused", message=str(error))
+        return refused_case(seed, "", str(error))
     except Exception as error:
         return error_case(seed, "", error, model)
 
@@ -182,7 +183,7 @@ def _on_rtl(unit: Unit, trace: Path | None, budget: Budget) -> list[Case]:
         try:
             made.append((make_odd_network if is_odd(seed) else make_network)(unit, seed))
         except InputError as error:
-            cases.append(Case(seed=seed, verdict="refused", message=str(error)))
+            cases.append(refused_case(seed, "", str(error)))
         except Exception as error:
             cases.append(error_case(seed, "", error))
     try:

@@ -34,6 +34,8 @@ from lab.suites.common import (
     error_case,
     golden_reference,
     planned,
+    refused_case,
+    undefined,
 )
 
 TOGETHER = {"golden": 200, "verilator": 100, "icarus": 8}
@@ -102,8 +104,8 @@ def golden_case(unit: Unit, seed: int) -> Case:
 def _compared(unit: Unit, seed: int, model: bytes, inputs: Mapping[int, np.ndarray]) -> Case:
     graph = load_model(model)
     (operator,) = graph.operators
-    if reason := _undefined(unit, graph):
-        return Case(seed=seed, operator=unit.operator, verdict="refused", message=reason)
+    if reason := undefined(unit, graph):
+        return refused_case(seed, unit.operator, reason)
     runtime = oracle(unit.reference)
     try:
         if unit.reference == "litert" and deviates(graph):
@@ -114,7 +116,7 @@ def _compared(unit: Unit, seed: int, model: bytes, inputs: Mapping[int, np.ndarr
     except OracleRejected as error:
         if unit.reference == "litert":
             raise  # every model is one that it accepts
-        return Case(seed=seed, operator=unit.operator, verdict="refused", message=str(error))
+        return refused_case(seed, unit.operator, str(error))
     inputs = {**graph.initial_state(), **inputs}
     results = run_operator(graph, operator, inputs, cast(Reference, unit.reference))
     got = dict(zip(operator.outputs, results, strict=True))
@@ -122,12 +124,6 @@ def _compared(unit: Unit, seed: int, model: bytes, inputs: Mapping[int, np.ndarr
     values = {**inputs, **got}
     found = compare(graph, graph.operators, values, got, expected, names)
     return compared_case(seed, unit.operator, model, inputs, found)
-
-
-def _undefined(unit: Unit, graph: Graph) -> str:
-    if unit.reference == "tflm" and any(len(tensor.shape) > 5 for tensor in graph.tensors):
-        return "TFLite Micro's kernels are undefined beyond 5 dimensions"
-    return ""
 
 
 @dataclass(frozen=True)
@@ -152,9 +148,7 @@ def parts(unit: Unit) -> tuple[list[Part], list[Case]]:
             refused.append(error_case(seed, unit.operator, error))
             continue
         if reason := _not_for_rtl(unit, graph):
-            refused.append(
-                Case(seed=seed, operator=unit.operator, verdict="refused", message=reason)
-            )
+            refused.append(refused_case(seed, unit.operator, reason))
         else:
             taken.append(Part(unit.operator, seed, model, graph, inputs))
     return taken, refused
@@ -166,7 +160,7 @@ def _not_for_rtl(unit: Unit, graph: Graph) -> str:
     elements = sum(int(np.prod(tensor.shape)) for tensor in graph.tensors)
     if unit.backend == "icarus" and elements > MOST_ELEMENTS:
         return f"more than {MOST_ELEMENTS} elements, which take Icarus too long"
-    return _undefined(unit, graph)
+    return undefined(unit, graph)
 
 
 def _on_rtl(unit: Unit, trace: Path | None) -> Result:

@@ -1,7 +1,5 @@
 """Requantizers side by side behind one wide stream: a bench then spends Python time per row."""
 
-from collections.abc import Callable
-
 from amaranth.hdl import Cat, Module, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -11,28 +9,13 @@ from eightfold.target.config import AcceleratorConfig
 
 
 class RequantizerBank(wiring.Component):
-    """Independent requantizers whose streams transfer together.
-
-    Parameters
-    ----------
-    lanes
-        Number of requantizers.
-    make
-        Makes one of them.
-
-    Members
-    -------
-    i : ``In(stream.Signature(ArrayLayout(REQUANTIZER_INPUT, lanes)))``
-    o : ``Out(stream.Signature(ArrayLayout(signed(8), lanes)))``
-    """
+    """So many independent requantizers whose streams transfer together, their words as arrays."""
 
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(
-        self, lanes: int, make: Callable[[AcceleratorConfig], Requantizer] = Requantizer
-    ) -> None:
-        self.lanes, self.make = lanes, make
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
         super().__init__(
             {
                 "i": In(stream.Signature(data.ArrayLayout(REQUANTIZER_INPUT, lanes))),
@@ -42,7 +25,7 @@ class RequantizerBank(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        units = [self.make(AcceleratorConfig()) for _ in range(self.lanes)]
+        units = [Requantizer(AcceleratorConfig()) for _ in range(self.lanes)]
         m.d.comb += [
             self.i.ready.eq(Cat(unit.i.ready for unit in units).all()),
             self.o.valid.eq(Cat(unit.o.valid for unit in units).all()),

@@ -11,14 +11,9 @@ from eightfold.isa.decode import CommandError, Decoded, read_stream
 from eightfold.sim.machine.accesses import TABLE_BYTES, check_addresses, index_starts, move_starts
 from eightfold.sim.machine.legality import check_legal
 from eightfold.sim.machine.matrix import parameter_banks, run_matrix, weight_buffers
-from eightfold.sim.machine.tokens import check_tokens, taken
+from eightfold.sim.machine.tokens import taken
 from eightfold.sim.machine.vector import RowState, run_vector
 from eightfold.target.config import AcceleratorConfig
-
-__all__ = ["Machine", "MachineError", "check_tokens"]
-
-MachineError = CommandError
-"""What stopped the machine: ``code`` and ``index``, as in register ERROR, and why."""
 
 Region = tuple[int, int]
 """Address of the first byte in memory, and bytes."""
@@ -30,7 +25,7 @@ class Machine:
     """An accelerator at the level of its commands.
 
     It does one command after the other in the order of the stream; that the tokens make the
-    hardware do the same is for `check_tokens` to show.
+    hardware do the same is for `eightfold.sim.machine.tokens` to show.
 
     - ``memory``: uint8, shape (bytes,). The machine changes the arena in place, and nothing else.
     - ``model``, ``arena``: the regions, each as address and bytes: registers MODEL_BASE and
@@ -75,7 +70,7 @@ class Machine:
     def run(self, words: NDArray[np.uint32]) -> None:
         """Run a stream from BEGIN to END.
 
-        ``words``: uint32, shape (words,). Raises MachineError: VERSION and ILLEGAL_COMMAND as
+        ``words``: uint32, shape (words,). Raises CommandError: VERSION and ILLEGAL_COMMAND as
         `eightfold.isa.decode.read_stream` and `eightfold.sim.machine.legality.check_legal` say;
         ILLEGAL_COMMAND at END if weight buffers or parameter banks are left. ADDRESS if a command
         leaves the regions, the scratchpad or the tables. INDEX if a GATHER finds one outside of [0,
@@ -109,7 +104,7 @@ class Machine:
             try:
                 run_vector(self.config, fields, self.scratchpad, self.tables, self.row)
             except ValueError as error:
-                raise MachineError(_ILLEGAL, command.number, str(error)) from error
+                raise CommandError(_ILLEGAL, command.number, str(error)) from error
 
     def _run_matrix(self, command: Decoded) -> None:
         need = taken(command)
@@ -117,7 +112,7 @@ class Machine:
         for kind, queue in queues.items():
             if need[kind] > len(queue):
                 text = f"takes {need[kind]} of {kind.name}, there are {len(queue)}"
-                raise MachineError(isa.ErrorCode.TIMEOUT, command.number, text)
+                raise CommandError(isa.ErrorCode.TIMEOUT, command.number, text)
         weights = [self.weights.popleft() for _ in range(need[isa.Opcode.WEIGHTS])]
         banks = [self.parameters.popleft() for _ in range(need[isa.Opcode.PARAMETERS])]
         try:
@@ -125,14 +120,14 @@ class Machine:
                 self.config, command.fields, self.scratchpad, iter(weights), iter(banks), self.sums
             )
         except ValueError as error:
-            raise MachineError(_ILLEGAL, command.number, str(error)) from error
+            raise CommandError(_ILLEGAL, command.number, str(error)) from error
 
     def _check_empty(self, end: Decoded) -> None:
         left = {"weight buffers": len(self.weights), "parameter banks": len(self.parameters)}
         for name, count in left.items():
             if count:
                 text = f"{count} {name} are left"
-                raise MachineError(_ILLEGAL, end.number, text)
+                raise CommandError(_ILLEGAL, end.number, text)
 
 
 Spaces = Mapping[isa.Space, NDArray[np.uint8]]

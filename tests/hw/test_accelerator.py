@@ -12,7 +12,7 @@ from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.ports import BURST
 from eightfold.isa import REQUANTIZE_LAYOUT, Space
 from eightfold.isa.shapes import pack
-from eightfold.sim.machine.machine import check_tokens
+from eightfold.sim.machine.tokens import check_tokens
 from eightfold.sim.simulator.sources import source_of
 from eightfold.sim.simulator.system import Run, run_system
 from eightfold.target.memory import MemoryTiming

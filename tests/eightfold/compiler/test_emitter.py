@@ -10,7 +10,8 @@ from eightfold.compiler.emit import emitter as emitter_module
 from eightfold.compiler.emit.emitter import LOOPS, Emitter, Loop, joined, movable
 from eightfold.isa import Space
 from eightfold.isa.issued import Interval
-from eightfold.sim.machine.machine import Machine, check_tokens
+from eightfold.sim.machine.machine import Machine
+from eightfold.sim.machine.tokens import check_tokens
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.gather_program import (
     DTYPES,

@@ -9,9 +9,9 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network
 from eightfold.isa import ErrorCode
+from eightfold.isa.decode import CommandError
 from eightfold.model import Graph
 from eightfold.operators import load_model, run_graph
-from eightfold.sim.machine.machine import MachineError
 from eightfold.target.config import PRESETS
 from lab.measure.facts import refused_activations
 from lab.measure.series import CATALOGUE
@@ -135,7 +135,7 @@ def test_a_computed_divisor_of_0_is_an_error_of_the_run() -> None:
 def expect_index_error(graph: Graph, values: dict[int, np.ndarray]) -> None:
     (segment,) = compile_network(graph, NANO).segments
     assert segment.compiled is not None
-    with pytest.raises(MachineError) as stopped:
+    with pytest.raises(CommandError) as stopped:
         run_compiled(segment.compiled, graph, values)
     assert stopped.value.code == ErrorCode.INDEX
 

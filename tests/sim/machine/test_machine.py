@@ -8,8 +8,9 @@ import pytest
 from eightfold import isa
 from eightfold.golden.requantize import requantize
 from eightfold.isa import ErrorCode, Space
+from eightfold.isa.decode import CommandError
 from eightfold.isa.shapes import pack
-from eightfold.sim.machine.machine import Machine, MachineError
+from eightfold.sim.machine.machine import Machine
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
 
@@ -152,7 +153,7 @@ def test_what_a_gather_must_not_choose(
     fields |= {"source": 0, "target": 3000, "target_stride0": 2, "limit": 4, "step": 2}
     machine.scratchpad[500:516].view("<i8")[:] = 0, index
     before = machine.scratchpad.copy()
-    with pytest.raises(MachineError, match=text) as refused:
+    with pytest.raises(CommandError, match=text) as refused:
         machine.run(stream(CONFIG, [gather(**fields | changes)]))
     assert (refused.value.code, refused.value.index) == (code, 1)
     np.testing.assert_array_equal(machine.scratchpad, before)
@@ -366,7 +367,7 @@ TO_TABLE = {"source_space": Space.MODEL, "target_space": Space.TABLES, "run": 4}
     ids=lambda value: re.sub(r"\W+", "_", value) if isinstance(value, str) else None,
 )
 def test_what_the_machine_refuses(items: list[Item], code: ErrorCode, text: str) -> None:
-    with pytest.raises(MachineError, match=re.escape(text)) as refused:
+    with pytest.raises(CommandError, match=re.escape(text)) as refused:
         new_machine().run(stream(CONFIG, items))
     assert refused.value.code == code
     assert refused.value.index == len(items) + (text.endswith("left"))
@@ -386,5 +387,5 @@ def test_a_record_with_unused_bits_is_refused() -> None:
     machine = new_machine()
     machine.spaces[Space.MODEL][2032:] = 0
     machine.spaces[Space.MODEL][-1] = 1
-    with pytest.raises(MachineError, match="highest bits"):
+    with pytest.raises(CommandError, match="highest bits"):
         machine.run(stream(CONFIG, [PARAMETERS]))

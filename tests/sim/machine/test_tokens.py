@@ -11,8 +11,7 @@ from eightfold.isa import Space
 from eightfold.isa.decode import decode
 from eightfold.isa.distances import FURTHEST, distances
 from eightfold.sim.machine.accesses import accesses
-from eightfold.sim.machine.machine import check_tokens
-from eightfold.sim.machine.tokens import OrderError
+from eightfold.sim.machine.tokens import OrderError, check_tokens
 from eightfold.sim.stimuli.matrix import MatrixRandom
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector

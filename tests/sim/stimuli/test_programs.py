@@ -8,7 +8,7 @@ import pytest
 from eightfold import isa
 from eightfold.isa import Opcode, Space
 from eightfold.sim.machine.endings import ending
-from eightfold.sim.machine.machine import check_tokens
+from eightfold.sim.machine.tokens import check_tokens
 from eightfold.sim.stimuli.commands import BEGIN, END, KINDS, Mutation, mutated, random_mutation
 from eightfold.sim.stimuli.copies import CrowdedError, random_gather
 from eightfold.sim.stimuli.programs import ProgramRandom, stream
