@@ -209,17 +209,16 @@ class Series:
 class Requirement:
     """Elements per cycle that every series of some operators must reach at `base`.
 
-    ``first_only``: just the first series of each. ``aim``: what was aimed at; 0 if nothing more.
+    ``first_only``: just the first series of each.
     """
 
     title: str
     least: float
-    aim: float = 0
     first_only: bool = False
 
 
-TWO_OPERANDS = Requirement("two-operand element-wise", 8, 16)
-TABLES = Requirement("tables", 8, 16)
+TWO_OPERANDS = Requirement("two-operand element-wise", 8)
+TABLES = Requirement("tables", 8)
 POOLS = Requirement("pools, input elements", 8)
 REDUCTIONS = Requirement("reductions, input elements", 8)
 CONTIGUOUS = Requirement("movement of contiguous runs, the port's width", 16, first_only=True)

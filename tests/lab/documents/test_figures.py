@@ -15,22 +15,26 @@ from eightfold.model import Graph
 from eightfold.operators import load_model
 from eightfold.run.report import OperatorReport, RunResult
 from eightfold.target.memory import PROFILES
-from lab.documents.cycles import (
+from lab.documents.figures import (
     MATRIX_REASONS,
     NETWORKS,
     PEERS,
     TASKS,
     Measurement,
     Network,
+    chart,
+    estimated,
     mac_limit,
+    memory_table,
+    networks_of,
     operator_table,
     operator_tables,
     overview_table,
     problems,
     summary_table,
     task_table,
+    write_documents,
 )
-from lab.documents.figures import chart, estimated, memory_table, networks_of, write_documents
 from lab.documents.part import markdown
 
 KWS, AD = NETWORKS[0], NETWORKS[3]
