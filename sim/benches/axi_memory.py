@@ -72,12 +72,13 @@ class MemoryBench:
         signal.value = 0
         await clock_cycles(self.dut, 2)
 
-    def hand_driven(self) -> None:
-        """Drive the master's side with legal values and nothing offered."""
+    async def start_hand_driven(self) -> None:
+        """Start with legal values at the master's side, where nothing is offered."""
         size = self.port.bit_length() - 1
         constants = {f"{c}{n}": v for c in ("ar", "aw") for n, v in (("size", size), ("burst", 1))}
         for name, value in (MASTER_SIGNALS | constants).items():
             getattr(self.dut, f"s_axi_{name}").value = value
+        await self.start()
 
     async def offer(self, channel: str, **payload: int) -> None:
         """Offer a payload on a channel until it is taken."""
@@ -159,8 +160,7 @@ async def answers_errors(dut: Any) -> None:
 async def reads_have_the_stated_latency_and_rate(dut: Any, latency: int) -> None:
     """The first beat comes ``latency`` cycles after its address, then one every cycle."""
     bench = MemoryBench(dut, timing=MemoryTiming(latency=latency))
-    bench.hand_driven()
-    await bench.start()
+    await bench.start_hand_driven()
     dut.s_axi_rready.value = 1
     first = cocotb.start_soon(bench.cycles_until("rvalid"))
     bursts, beats = 16, 16
@@ -192,10 +192,9 @@ async def every_burst_comes_when_it_is_said_to(dut: Any, number: int) -> None:
     """Bursts of both ways, at any time: every beat and answer in the cycle of `DataBus`."""
     timing = TIMINGS[number]
     bench = MemoryBench(dut, timing=timing)
-    bench.hand_driven()
     seen = {name: [] for name in ("ar", "aw", "r", "b")}
     cocotb.start_soon(_watch(dut, seen))
-    await bench.start()
+    await bench.start_hand_driven()
     dut.s_axi_rready.value = dut.s_axi_bready.value = 1
     generator = rng(7 + number)
     kinds = [str(kind) for kind in generator.choice(["ar", "aw"], 60)]
@@ -260,8 +259,7 @@ async def _requests(bench: MemoryBench, bursts: int, beats: int) -> None:
 async def writes_are_there_when_they_are_answered(dut: Any) -> None:
     """Data may come before its address; until shortly before the answer the old bytes are read."""
     bench = MemoryBench(dut, timing=MemoryTiming(latency=30))
-    bench.hand_driven()
-    await bench.start()
+    await bench.start_hand_driven()
     dut.s_axi_rready.value = dut.s_axi_bready.value = 1
     ones = (1 << 8 * bench.port) - 1
     await bench.offer("w", data=ones, strb=(1 << bench.port) - 2, last=1)
@@ -284,8 +282,7 @@ async def writes_are_there_when_they_are_answered(dut: Any) -> None:
 async def takes_no_more_than_it_has_room_for(dut: Any, channel: str, room: int) -> None:
     """A channel is not ready when its queue is full, as long as nothing leaves it."""
     bench = MemoryBench(dut, timing=MemoryTiming(latency=2000))
-    bench.hand_driven()
-    await bench.start()
+    await bench.start_hand_driven()
     ready = getattr(dut, f"s_axi_{channel}ready")
     taken = 0
     if channel != "w":
@@ -301,8 +298,7 @@ async def takes_no_more_than_it_has_room_for(dut: Any, channel: str, room: int) 
 async def counts_violations(dut: Any) -> None:
     """Every broken rule is counted."""
     bench = MemoryBench(dut)
-    bench.hand_driven()
-    await bench.start()
+    await bench.start_hand_driven()
     port = bench.port
     count = 0
     dut.s_axi_rready.value = dut.s_axi_bready.value = 1

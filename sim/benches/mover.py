@@ -10,7 +10,7 @@ import numpy as np
 
 from eightfold.isa import ErrorCode, Space
 from eightfold.sim.bench.support import parameters, report, rng
-from eightfold.sim.benches.mover_harness import MoverBench, area, measure, single_run
+from eightfold.sim.benches.mover_harness import MoverBench, area, areas, measure, single_run
 from eightfold.sim.stimuli.copies import MOVES, Move, carry_out, random_move, runs
 
 
@@ -26,12 +26,9 @@ async def commands_one_after_the_other(dut: Any, latency: int, stall: float, bus
     for number in range(parameters()["moves"]):
         pair = MOVES[number % len(MOVES)]
         half = int(generator.integers(2))
-        same = pair[0] == pair[1]
-        areas = (
-            area(bench, pair[0], half if same else None),
-            area(bench, pair[1], 1 - half if same else None),
-        )
-        move = random_move(generator, pair, areas)
+        whole = (area(bench, pair[0], None), area(bench, pair[1], None))
+        places = areas(bench, pair, half) if pair[0] == pair[1] else whole
+        move = random_move(generator, pair, places)
         bench.expect(move)
         await bench.run(number + 1)
         target = pair[1]
@@ -59,10 +56,7 @@ async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: floa
     for _ in range(2 * parameters()["moves"]):
         pair = MOVES[generator.integers(len(MOVES))]
         longest = int(generator.choice([8, 64, 300]))
-        move = random_move(
-            generator, pair, (area(bench, pair[0], 0), area(bench, pair[1], 1)), longest
-        )
-        bench.expect(move)
+        bench.expect(random_move(generator, pair, areas(bench, pair), longest))
     await bench.finish()
 
 
@@ -80,8 +74,7 @@ def spoil(bench: MoverBench, generator: np.random.Generator, kind: str) -> Move:
     pair = pairs[generator.integers(len(pairs))]
     if kind.startswith("odd"):
         pair = (Space.SCRATCHPAD if generator.random() < 0.5 else Space.MODEL, Space.TABLES)
-    areas = (area(bench, pair[0], 0), area(bench, pair[1], 1))
-    move = random_move(generator, pair, areas, 40)
+    move = random_move(generator, pair, areas(bench, pair), 40)
     spaces = {
         "memory_to_memory": (generator.integers(2), 1),
         "fill_to_tables": (3, 4),
@@ -125,12 +118,11 @@ async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
     count = int(generator.integers(3))
     for _ in range(count):
         pair = MOVES[generator.integers(len(MOVES))]
-        areas = (area(bench, pair[0], 0), area(bench, pair[1], 1))
-        bench.expect(random_move(generator, pair, areas, 40))
+        bench.expect(random_move(generator, pair, areas(bench, pair), 40))
     wrong = spoil(bench, generator, kind)
     assert carry_out(wrong, bench.expected) == ErrorCode.ADDRESS
-    areas = (area(bench, Space.SCRATCHPAD, 0), area(bench, Space.ARENA, 1))
-    behind = random_move(generator, (Space.SCRATCHPAD, Space.ARENA), areas)
+    out = (Space.SCRATCHPAD, Space.ARENA)
+    behind = random_move(generator, out, areas(bench, out))
     bench.send(wrong)
     bench.send(behind)
     await bench.fail(count, ErrorCode.ADDRESS)

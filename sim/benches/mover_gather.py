@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eightfold.isa import ErrorCode, Space
 from eightfold.sim.bench.support import parameters, report, rng
-from eightfold.sim.benches.mover_harness import MoverBench, area, measure, single_run
+from eightfold.sim.benches.mover_harness import MoverBench, area, areas, measure, single_run
 from eightfold.sim.stimuli.copies import (
     GATHERS,
     MOVES,
@@ -27,9 +27,9 @@ from eightfold.sim.stimuli.copies import (
 MODEL, ARENA, SCRATCHPAD = Space.MODEL, Space.ARENA, Space.SCRATCHPAD
 
 
-def areas(bench: MoverBench, pair: tuple[Space, Space], half: int) -> Any:
+def with_indices(bench: MoverBench, pair: tuple[Space, Space], half: int) -> Any:
     """Return what a GATHER reads, in one half of each space, what it writes, and its indices."""
-    return area(bench, pair[0], half), area(bench, pair[1], 1 - half), area(bench, SCRATCHPAD, half)
+    return *areas(bench, pair, half), area(bench, SCRATCHPAD, half)
 
 
 @cocotb.test()
@@ -45,7 +45,7 @@ async def indices_are_read_when_the_command_runs(
     await bench.start(generator)
     for number in range(parameters()["moves"]):
         pair = GATHERS[number % len(GATHERS)]
-        places = areas(bench, pair, int(generator.integers(2)))
+        places = with_indices(bench, pair, int(generator.integers(2)))
         content = bench.expected[SCRATCHPAD].copy()
         taken = np.zeros(len(content), dtype=np.bool_)
         gather = random_gather(generator, pair, places, content, taken)
@@ -76,12 +76,11 @@ async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: floa
         for _ in range(parameters()["moves"]):
             pair = GATHERS[generator.integers(len(GATHERS))]
             content = bench.spaces[SCRATCHPAD]
-            places = areas(bench, pair, 0)
+            places = with_indices(bench, pair, 0)
             commands.append(random_gather(generator, pair, places, content, taken))
             if generator.random() < 0.5:
                 pair = MOVES[generator.integers(len(MOVES))]
-                inside = (area(bench, pair[0], 0), area(bench, pair[1], 1))
-                commands.append(random_move(generator, pair, inside, 40))
+                commands.append(random_move(generator, pair, areas(bench, pair), 40))
 
     await bench.start(generator, prepare)
     for command in commands:
@@ -193,7 +192,7 @@ async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
         sizes = SIZES.get(kind, (0, 1, 2, 3))
         for _ in range(int(generator.integers(1, 4))):
             pair = GATHERS[generator.integers(len(GATHERS))]
-            places = areas(bench, pair, 0)
+            places = with_indices(bench, pair, 0)
             commands.append(random_gather(generator, pair, places, content, taken, sizes))
         commands[-1] = spoil(generator, commands[-1], kind, content)
 
@@ -201,7 +200,8 @@ async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
     for command in commands[:-1]:
         bench.expect(command)
     assert carry_out(commands[-1], bench.expected) == FAULTS[kind]
-    behind = random_move(generator, (SCRATCHPAD, ARENA), areas(bench, (SCRATCHPAD, ARENA), 0)[:2])
+    out = (SCRATCHPAD, ARENA)
+    behind = random_move(generator, out, areas(bench, out))
     bench.send(commands[-1])
     bench.send(behind)
     await bench.fail(len(commands) - 1, FAULTS[kind])

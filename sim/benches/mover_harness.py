@@ -343,6 +343,13 @@ def area(bench: MoverBench, space: Space, half: int | None) -> tuple[int, int]:
     return (half * size) // 2, ((half + 1) * size) // 2
 
 
+def areas(
+    bench: MoverBench, pair: tuple[Space, Space], half: int = 0
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return what commands read, in one half of each space, and what they write, in the other."""
+    return area(bench, pair[0], half), area(bench, pair[1], 1 - half)
+
+
 def copies(spaces: dict[Space, NDArray[np.uint8]]) -> dict[Space, NDArray[np.uint8]]:
     """Return the spaces' content, to be changed."""
     return {space: content.copy() for space, content in spaces.items()}
