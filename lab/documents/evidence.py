@@ -72,12 +72,9 @@ class Entry:
             total.update(counts)
         return total
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the entry as JSON has it."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> "Entry":
+        """Return the entry of what `asdict` has made of it, or of that from JSON."""
         bins = {name: (hit, asked) for name, (hit, asked) in facts["bins"].items()}
         return cls(**{**facts, "bins": bins})
 
@@ -180,7 +177,7 @@ def record_text(entries: Iterable[Entry]) -> str:
     What an entry's cases are about has a line each, so that a change can be read.
     """
     latest = {entry.key: entry for entry in entries}
-    listed = ",\n".join(_entry_text(each.as_dict()) for each in latest.values())
+    listed = ",\n".join(_entry_text(asdict(each)) for each in latest.values())
     return f'{{"schema_version": {SCHEMA_VERSION}, "entries": [\n{listed}\n]}}\n'
 
 
@@ -211,7 +208,7 @@ def campaigns_table(entries: Sequence[Entry]) -> str:
             f"`{entry.suite}`",
             entry.column,
             number(entry.counts.total()),
-            *(_sum(entry.counts, names) for names in (RIGHT, NOTHING, WRONG, ("waiting",))),
+            *(number(_count(entry.counts, n)) for n in (RIGHT, NOTHING, WRONG, ("waiting",))),
             entry.date,
         )
         for entry in entries
@@ -320,10 +317,6 @@ def _compared(ended: Counter[str]) -> str:
     if not ended.total():
         return "–"
     return f"{number(right)}, {number(wrong)} wrong" if wrong else number(right)
-
-
-def _sum(ended: Mapping[str, int], names: Iterable[str]) -> str:
-    return number(_count(ended, names))
 
 
 def _count(ended: Mapping[str, int], names: Iterable[str]) -> int:

@@ -18,10 +18,10 @@ from eightfold.common.errors import InputError
 from eightfold.common.extras import installed_versions
 from eightfold.common.files import IMPORT_ROOT, hash_of_files
 from eightfold.sim.simulator.toolchain import checked_simulator, icarus_available, simulator_version
-from lab.mutants import draw, mutants
 from lab.mutants.benches import measured_seconds
 from lab.mutants.judge import FILE as ACCEPTED
 from lab.mutants.judge import HOW, How, Judge, Judgement, every_accepted
+from lab.mutants.mutator import draw, mutants
 from lab.mutants.scratch import checked_checkout
 from lab.suites.common import FILES, SEED, Request, error_case, planned
 

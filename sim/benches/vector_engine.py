@@ -179,7 +179,7 @@ class VectorBench:
         fields = self._sent[number]
         if number not in self._before:  # sent without the model
             return [f"command {fields}"]
-        lines = explain_vector(self.config, fields, *self._before[number], address)
+        lines = explain_vector(fields, *self._before[number], address)
         return [f"command {fields}", *(lines or ["it does not write this byte"])]
 
     def _read(self, address: int) -> dict[int, int]:

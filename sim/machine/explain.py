@@ -158,7 +158,6 @@ class _WatchedMatrix(MatrixRun):
 
 
 def explain_vector(
-    config: AcceleratorConfig,
     command_fields: Mapping[str, int],
     scratchpad: NDArray[np.int8],
     tables: NDArray[np.int32],
@@ -281,7 +280,7 @@ class _Trail(Machine):
         lines: list[str] = []
         if command.opcode == Opcode.VECTOR:
             state = (self.scratchpad, self.tables, self.row)
-            lines = explain_vector(self.config, command.fields, *state, offset)
+            lines = explain_vector(command.fields, *state, offset)
         elif command.opcode == Opcode.MATRIX:
             need = taken(command)
             weights = list(self.weights)[: need[Opcode.WEIGHTS]]

@@ -1,6 +1,7 @@
 """Evidence: cases of campaigns are counted and kept, and the tables say what the record says."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -120,9 +121,9 @@ def test_a_record_gives_back_what_was_written_and_keeps_the_last_of_a_command(
     folder: Path, tmp_path: Path
 ) -> None:
     found = campaign_entries(folder)
-    later = Entry.from_dict({**found[0].as_dict(), "date": "2999-01-01", "bins": {"ADD": [1, 2]}})
+    later = Entry.from_dict({**asdict(found[0]), "date": "2999-01-01", "bins": {"ADD": [1, 2]}})
     file = tmp_path / "record.json"
-    other = Entry.from_dict({**found[0].as_dict(), "command": "eightfold campaign run --seed 9"})
+    other = Entry.from_dict({**asdict(found[0]), "command": "eightfold campaign run --seed 9"})
     file.write_text(record_text([*found, other, later]), encoding="utf-8")
     assert read_record(file) == [later, *found[1:], other]
     assert json.loads(file.read_text(encoding="utf-8"))["schema_version"] == 1

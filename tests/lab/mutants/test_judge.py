@@ -8,9 +8,9 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
-from lab.mutants import Mutant, mutants
 from lab.mutants.benches import Bench
 from lab.mutants.judge import Accepted, Judge, _place_of_proof, changed
+from lab.mutants.mutator import Mutant, mutants
 
 UNITS = """
 def _unit(module, name):

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from eightfold.common.files import IMPORT_ROOT
-from lab.mutants import KINDS, draw, mutants
+from lab.mutants.mutator import KINDS, draw, mutants
 
 HEAD = "def elaborate(self, platform):\n    m = Module()\n"
 

@@ -5,7 +5,7 @@ import pytest
 from eightfold.campaign.records import Unit
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
-from lab.mutants import mutants
+from lab.mutants.mutator import mutants
 from lab.suites import mutants as suite
 from tests.support.campaign.units import units_of
 

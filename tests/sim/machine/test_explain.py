@@ -86,7 +86,7 @@ def test_bytes_of_vector_commands_end_in_the_models(seed):
         before, state_before = scratchpad.copy(), copy(state)
         run_vector(CONFIG, fields, scratchpad, tables, state)
         for address in np.flatnonzero(before != scratchpad)[::11].tolist():
-            lines = explain_vector(CONFIG, fields, before, tables, state_before, address)
+            lines = explain_vector(fields, before, tables, state_before, address)
             assert last_value(lines) == scratchpad[address], fields
             explained += 1
     assert explained > 30
