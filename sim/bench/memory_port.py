@@ -11,8 +11,14 @@ from cocotb.utils import get_sim_time
 from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.ports import BURST
 from eightfold.sim.bench.scoreboard import StreamScoreboard
-from eightfold.sim.bench.stream import CLOCK_NS, StreamSink, StreamSource, watchdog
-from eightfold.sim.bench.support import clock_cycles, cycle, stall_rng, start_clock_and_reset
+from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.support import (
+    CLOCK_NS,
+    clock_cycles,
+    cycle,
+    stall_rng,
+    start_clock_and_reset,
+)
 
 
 def burst_addresses(request: int, port: int) -> list[int]:

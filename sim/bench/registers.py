@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from cocotb.triggers import First, RisingEdge, Timer
 
 from eightfold import isa
-from eightfold.sim.bench.stream import CLOCK_NS
+from eightfold.sim.bench.support import CLOCK_NS
 
 PATIENCE = 1000
 """Cycles after which an access that is not answered fails."""

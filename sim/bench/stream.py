@@ -1,4 +1,4 @@
-"""Drivers and monitors for ready/valid streams, and a watchdog over all of them.
+"""Drivers and monitors for ready/valid streams, their words, and a watchdog over all of them.
 
 A stream ``name`` has the ports ``name__valid``, ``name__ready`` and ``name__payload``. Both ends
 work at the rising edge: right after ``RisingEdge`` a read gives the value from before the edge, in
@@ -6,13 +6,17 @@ Verilator as in Icarus, which is what the hardware samples; a write takes effect
 Each end knows what it drives itself, so a cycle costs it one read, or two where a word arrives.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from amaranth.hdl import Shape
+from amaranth.lib import data
 from cocotb.triggers import RisingEdge, Timer
 from cocotb_bus.drivers import BusDriver
 from cocotb_bus.monitors import BusMonitor
+from numpy.typing import ArrayLike
 
+from eightfold.isa import shapes
 from eightfold.sim.bench.support import CLOCK_NS, stall_rng
 
 SIGNALS = ["valid", "ready", "payload"]
@@ -164,3 +168,23 @@ def _state(stream: StreamSource | StreamSink) -> str:
     valid = stream.bus.valid.value
     ready = stream.bus.ready.value
     return f"{stream.name} valid={valid} ready={ready} after {stream.transfers} words"
+
+
+def pack(layout: data.Layout, fields: Mapping[str, ArrayLike]) -> list[int]:
+    """Return the words that hold ``fields``, as `eightfold.isa.shapes.pack` does.
+
+    Raises ValueError as that does: of what is missing, unknown, or does not fit.
+    """
+    return shapes.pack(_plain(layout), fields)
+
+
+def _plain(layout: data.Layout) -> shapes.Layout:
+    parts = ((str(name), shapes.Field(_shape(part), part.offset)) for name, part in layout)
+    return shapes.Layout(Shape.cast(layout).width, tuple(parts))
+
+
+def _shape(part: data.Field) -> shapes.FieldShape:
+    if isinstance(part.shape, data.Layout) and not isinstance(part.shape, data.ArrayLayout):
+        return _plain(part.shape)
+    number = Shape.cast(part.shape)
+    return shapes.Shape(number.width, number.signed)

@@ -19,8 +19,15 @@ from cocotb.triggers import RisingEdge, Timer
 from numpy.typing import NDArray
 
 from eightfold.sim.bench.registers import Registers
-from eightfold.sim.bench.stream import CLOCK_NS
-from eightfold.sim.bench.support import clock_cycles, cycle, parameters, progress, report, rng
+from eightfold.sim.bench.support import (
+    CLOCK_NS,
+    clock_cycles,
+    cycle,
+    parameters,
+    progress,
+    report,
+    rng,
+)
 from eightfold.sim.simulator.memory_image import MemoryImage, Region
 
 SETTLE = 8

@@ -14,7 +14,7 @@ from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.sim.bench.axi_checker import AxiChecker
+from eightfold.sim.bench.axi import AxiChecker
 from eightfold.sim.bench.registers import Registers
 from eightfold.sim.bench.support import parameters, pause_channels, start_clock_and_reset
 from eightfold.sim.bench.system_job import SystemJob

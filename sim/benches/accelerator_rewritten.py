@@ -13,8 +13,7 @@ import cocotb
 import numpy as np
 
 from eightfold import isa
-from eightfold.sim.bench.axi_checker import AxiChecker
-from eightfold.sim.bench.axi_memory import AxiMemory
+from eightfold.sim.bench.axi import AxiChecker, AxiMemory
 from eightfold.sim.bench.registers import REGISTER, AxiLite, Registers
 from eightfold.sim.bench.support import clock_cycles, parameters, rng, start_clock_and_reset
 from eightfold.sim.simulator.memory_image import MemoryImage

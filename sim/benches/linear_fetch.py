@@ -12,8 +12,8 @@ from cocotb.triggers import RisingEdge
 from eightfold.hw.memory.linear_fetch import YIELDING, run_layout
 from eightfold.hw.ports import BURST
 from eightfold.sim.bench.memory_port import STALLS, FetchBench
+from eightfold.sim.bench.stream import pack
 from eightfold.sim.bench.support import clock_cycles, cycle, parameters, rng, stall_rng
-from eightfold.sim.bench.words import pack
 
 BEATS = 4096
 """The beats of memory."""

@@ -19,7 +19,7 @@ from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.sim.bench.scoreboard import StreamScoreboard, wrong_byte
-from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.stream import StreamSink, StreamSource, pack, watchdog
 from eightfold.sim.bench.support import (
     clock_cycles,
     configuration,
@@ -29,7 +29,6 @@ from eightfold.sim.bench.support import (
     rng,
     start_clock_and_reset,
 )
-from eightfold.sim.bench.words import pack
 from eightfold.sim.machine import beats as beats_model
 from eightfold.sim.machine.beats import Program
 from eightfold.sim.machine.explain import explain_beats

@@ -12,9 +12,8 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiRamRead, AxiReadBus
 
 from eightfold.hw.ports import BURST, burst_layout
-from eightfold.sim.bench.axi_checker import AxiChecker
-from eightfold.sim.bench.axi_memory import AxiMemory, random_bursts
-from eightfold.sim.bench.stream import StreamSource, watchdog
+from eightfold.sim.bench.axi import AxiChecker, AxiMemory, random_bursts
+from eightfold.sim.bench.stream import StreamSource, pack, watchdog
 from eightfold.sim.bench.support import (
     clock_cycles,
     cycle,
@@ -24,7 +23,6 @@ from eightfold.sim.bench.support import (
     rng,
     start_clock_and_reset,
 )
-from eightfold.sim.bench.words import pack
 
 BEATS = 1024
 """The beats of memory."""

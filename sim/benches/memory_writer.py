@@ -12,10 +12,9 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiRamWrite, AxiWriteBus
 
 from eightfold.hw.ports import BURST, burst_layout
-from eightfold.sim.bench.axi_checker import AxiChecker
-from eightfold.sim.bench.axi_memory import AxiMemory, random_bursts
+from eightfold.sim.bench.axi import AxiChecker, AxiMemory, random_bursts
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
-from eightfold.sim.bench.stream import StreamSource, watchdog
+from eightfold.sim.bench.stream import StreamSource, pack, watchdog
 from eightfold.sim.bench.support import (
     clock_cycles,
     cycle,
@@ -25,7 +24,6 @@ from eightfold.sim.bench.support import (
     rng,
     start_clock_and_reset,
 )
-from eightfold.sim.bench.words import pack
 
 BEATS = 512
 """The beats of memory."""

@@ -19,9 +19,8 @@ from eightfold.golden.requantize import requantize as golden_requantize
 from eightfold.golden.rounding import ROUNDINGS, rounding_code
 from eightfold.hw.requantizer import REQUANTIZER_INPUT, Requantizer
 from eightfold.sim.bench.scoreboard import StreamScoreboard, wrong_byte
-from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
+from eightfold.sim.bench.stream import StreamSink, StreamSource, pack, watchdog
 from eightfold.sim.bench.support import cycle, parameters, report, rng, start_clock_and_reset
-from eightfold.sim.bench.words import pack
 from eightfold.sim.machine.explain import requantize_lines
 
 Cases = dict[str, NDArray[np.int64]]

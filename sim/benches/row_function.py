@@ -11,8 +11,7 @@ from cocotb.utils import get_sim_time
 
 from eightfold.hw.vector.row_function import RowFunction
 from eightfold.isa import Row
-from eightfold.sim.bench.stream import CLOCK_NS
-from eightfold.sim.bench.support import parameters, rng, start_clock_and_reset
+from eightfold.sim.bench.support import CLOCK_NS, parameters, rng, start_clock_and_reset
 from eightfold.sim.stimuli.rows import LOWEST, row_fields, row_sums
 
 

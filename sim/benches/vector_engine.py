@@ -20,7 +20,7 @@ from eightfold.hw.vector.engine import STATUS_LAYOUT
 from eightfold.hw.vector.words import table_load_layout
 from eightfold.isa import VECTOR, Combine, Row
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
-from eightfold.sim.bench.stream import StreamSource
+from eightfold.sim.bench.stream import StreamSource, pack
 from eightfold.sim.bench.support import (
     configuration,
     parameters,
@@ -28,7 +28,6 @@ from eightfold.sim.bench.support import (
     stall_rng,
     start_clock_and_reset,
 )
-from eightfold.sim.bench.words import pack
 from eightfold.sim.machine.explain import explain_vector
 from eightfold.sim.machine.vector import RowState, VectorFault, operand_addresses, run_vector
 from eightfold.sim.stimuli.rows import OPERATORS, random_rows, random_summands

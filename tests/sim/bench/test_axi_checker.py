@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from eightfold.sim.bench.axi_checker import ATTRIBUTES, CHANNELS, AxiChecker, AxiRuleViolation
+from eightfold.sim.bench.axi import ATTRIBUTES, CHANNELS, AxiChecker, AxiRuleViolation
 
 PORT = 8
 
