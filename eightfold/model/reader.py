@@ -73,7 +73,8 @@ def with_shapes(model: bytes, graph: Graph) -> bytes:
     subgraph = tflite.Model.GetRootAs(model, 0).Subgraphs(0)
     assert subgraph is not None, "a model that was read has a subgraph"
     changed = bytearray(model) + bytes(-len(model) % 4)
-    for tensor in graph.tensors:
+    # Behind the file's tensors a graph has those of variables.
+    for tensor in graph.tensors[: subgraph.TensorsLength()]:
         packed = subgraph.Tensors(tensor.index)
         assert packed is not None, "a vector has as many tensors as it says"
         stated = tuple(packed.Shape(axis) for axis in range(packed.ShapeLength()))

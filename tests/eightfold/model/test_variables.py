@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.model import Graph, read_model
+from eightfold.model import Graph, read_model, with_shapes
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.writer import Table, pack, unpack
 from eightfold.operators import load_model, run_graphs
@@ -33,6 +33,11 @@ def built(*steps: str, initial: np.ndarray = INITIAL) -> bytes:
         else:
             builder.operator("ASSIGN_VARIABLE", [handles[name], value], [])
     return builder.build()
+
+
+def test_new_values_of_variables_have_no_shape_in_the_file() -> None:
+    model = built("ra", "wb")
+    assert with_shapes(model, read_model(model)).startswith(model)
 
 
 ORDERS = [
