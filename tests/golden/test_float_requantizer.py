@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from eightfold.golden.fixed_point import multiply_by_quantized_multiplier
-from eightfold.golden.float_requantizer import FloatRequantizer, float_requantizer
+from eightfold.golden.prepared import Channels, FloatRequantizer, float_requantizer
 
 CHANNELS = 5
 BOUNDS = [(-128, 127), (-128, 0), (-5, 90), (17, 17)]
@@ -46,7 +46,8 @@ def test_equals_the_integers(right: int, seed: int) -> None:
     raw = near_steps(bound, addend, multiplier, shift)
     done = 0
     for bounds in BOUNDS:
-        run = float_requantizer(bound, addend, multiplier, shift, zero_point, bounds, len(raw))
+        known = Channels(bound, addend, multiplier, shift, zero_point, bounds)
+        run = float_requantizer(known, len(raw))
         if run is None:
             continue
         done += 1
@@ -61,7 +62,7 @@ def test_a_channel_of_one_code_needs_no_exact_product(bounds: tuple[int, int]) -
     bound = np.array([100, 90000])
     addend = np.array([2**30, -70])
     raw = np.random.default_rng(0).integers(-bound, bound + 1, (96, 2))
-    run = float_requantizer(bound, addend, multiplier, shift, 3, bounds, len(raw))
+    run = float_requantizer(Channels(bound, addend, multiplier, shift, 3, bounds), len(raw))
     assert run is not None
     np.testing.assert_array_equal(
         run(raw.astype(np.float32)), expected(raw + addend, multiplier, shift, 3, bounds)
@@ -71,7 +72,8 @@ def test_a_channel_of_one_code_needs_no_exact_product(bounds: tuple[int, int]) -
 def test_rounding_twice_is_seen() -> None:
     # 2^30 * 23 / 2^34 = 1.4375: first 11.5 to 12, then 12 / 8 = 1.5 to 2.
     one = np.array([1])
-    run = FloatRequantizer(23 * one, 0 * one, 2**30 * one, -3 * one, 0, (-128, 127), 2)
+    known = Channels(23 * one, 0 * one, 2**30 * one, -3 * one, 0, (-128, 127))
+    run = FloatRequantizer(known, 2)
     np.testing.assert_array_equal(run(np.array([[23.0], [-23.0]])), [[2], [-1]])
     integers = multiply_by_quantized_multiplier(np.array([23, -23]), 2**30, -3)
     np.testing.assert_array_equal(integers, [2, -1])
@@ -93,7 +95,7 @@ def test_what_may_wrap_is_left_to_the_integers(
 ) -> None:
     one = np.array([1])
     arguments = bound * one, 0 * one, 2**30 * one, shift * one
-    assert float_requantizer(*arguments, zero_point, bounds, 1) is None
+    assert float_requantizer(Channels(*arguments, zero_point, bounds), 1) is None
 
 
 def test_many_sums_are_worked_on_in_blocks() -> None:
@@ -103,7 +105,8 @@ def test_many_sums_are_worked_on_in_blocks() -> None:
     shift = np.full(3, -9)
     addend = np.array([5, -77, 123456])
     raw = rng.integers(-(10**5), 10**5 + 1, (50_001, 3))
-    run = float_requantizer(bound, addend, multiplier, shift, -1, (-128, 127), len(raw))
+    known = Channels(bound, addend, multiplier, shift, -1, (-128, 127))
+    run = float_requantizer(known, len(raw))
     assert run is not None
     want = expected(raw + addend, multiplier, shift, -1, (-128, 127))
     np.testing.assert_array_equal(run(raw.astype(np.float32)), want)
