@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.golden.batch_matmul import batch_matmul, batch_matmul_shape
 from eightfold.golden.convolution import (
     channel_multipliers,
     check_bias,
@@ -24,6 +23,8 @@ from eightfold.golden.convolution import (
 from eightfold.golden.errors import RejectedError
 from eightfold.golden.fixed_point import wrap32
 from eightfold.golden.fully_connected import (
+    batch_matmul,
+    batch_matmul_shape,
     fully_connected,
     fully_connected_shape,
     integer_multipliers,

@@ -10,7 +10,6 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.golden import (
-    batch_matmul,
     binary,
     comparison,
     convolution,
@@ -162,7 +161,7 @@ MUTATIONS = {
     "fewer bits of the sum in SOFTMAX": Mutation("SOFTMAX", softmax, "SUM_BITS", 13),
     "scales in double precision in BATCH_MATMUL": Mutation(
         "BATCH_MATMUL",
-        batch_matmul,
+        fully_connected,
         "integer_multipliers",
         lambda *quantizations: fixed_point.quantize_multiplier(effective_scales(*quantizations)),
     ),
