@@ -5,6 +5,7 @@ All equal LiteRT and, up to its lower limits of rank, TFLite Micro.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +28,8 @@ def pad(
 
     ``paddings``: integers, shape (rank, 2): before and after along each axis.
     """
-    return _padded(x, paddings, output_quantization.per_tensor()[1])
+    padded_shape(x.shape, paddings)
+    return _surrounded(x, paddings, constant_values=output_quantization.per_tensor()[1])
 
 
 def padv2(
@@ -47,14 +49,14 @@ def padv2(
         raise RejectedError(f"the value of PADV2 must be one element, not {value.size}")
     if value_quantization.per_tensor() != output_quantization.per_tensor():
         raise RejectedError("value and output of PADV2 must have the same scale and zero point")
-    return _padded(x, paddings, int(value.reshape(())))
-
-
-def _padded(x: NDArray[np.int8], paddings: ArrayLike, fill: int) -> NDArray[np.int8]:
     padded_shape(x.shape, paddings)
+    return _surrounded(x, paddings, constant_values=int(value.reshape(())))
+
+
+def _surrounded(x: NDArray[np.int8], paddings: ArrayLike, **how: Any) -> NDArray[np.int8]:
     if not x.ndim:  # numpy pads no scalar
         return x.copy()
-    return np.pad(x, np.asarray(paddings, dtype=np.int64), constant_values=fill)
+    return np.pad(x, np.asarray(paddings, dtype=np.int64), **how)
 
 
 def padded_shape(shape: tuple[int, ...], paddings: ArrayLike) -> tuple[int, ...]:
@@ -65,6 +67,10 @@ def padded_shape(shape: tuple[int, ...], paddings: ArrayLike) -> tuple[int, ...]
         raise RejectedError(f"padding works to rank 5, not {rank}")
     if amounts.shape != (rank, 2) or np.any(amounts < 0):
         raise RejectedError(f"paddings must be {rank} pairs, none negative")
+    return _grown(shape, amounts)
+
+
+def _grown(shape: tuple[int, ...], amounts: NDArray[np.int64]) -> tuple[int, ...]:
     sizes = zip(shape, amounts.tolist(), strict=True)
     return tuple(before + size + after for size, (before, after) in sizes)
 
@@ -90,10 +96,7 @@ def mirror_pad(
     """
     check_same("MIRROR_PAD", *(quantizations or (None,)))
     mirrored_shape(x.shape, paddings, mode)
-    if not x.ndim:  # numpy pads no scalar
-        return x.copy()
-    amounts = np.asarray(paddings, dtype=np.int64)
-    return np.pad(x, amounts, mode="reflect" if mode == "REFLECT" else "symmetric")
+    return _surrounded(x, paddings, mode=mode.lower())
 
 
 def mirrored_shape(shape: tuple[int, ...], paddings: ArrayLike, mode: str) -> tuple[int, ...]:
@@ -105,8 +108,7 @@ def mirrored_shape(shape: tuple[int, ...], paddings: ArrayLike, mode: str) -> tu
     if np.any((amounts < 0) | (amounts > most)):
         limits = shortened(most.ravel().tolist())
         raise RejectedError(f"paddings in the mode {mode} must be 0 to {limits}")
-    sizes = zip(shape, amounts.tolist(), strict=True)
-    return tuple(before + size + after for size, (before, after) in sizes)
+    return _grown(shape, amounts)
 
 
 def tile(x: NDArray, multiples: Sequence[int]) -> NDArray:

@@ -10,14 +10,13 @@ from eightfold.golden.fixed_point import (
     Integers,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
+    saturating_shift_left,
+    srdhm,
     wrap32,
 )
 from eightfold.golden.quantization import Quantization, Reference, clamp
 from eightfold.golden.rounding import rounding_shift
-from eightfold.golden.unary import CODES, look_up
-
-_INT16_MIN = -(2**15)
-_INT16_MAX = 2**15 - 1
+from eightfold.golden.unary import CODES, by_byte, look_up
 
 
 def leaky_relu(
@@ -116,13 +115,11 @@ def hard_swish_table(inputs: Quantization, output: Quantization) -> NDArray[np.i
     if out_shift > 0:
         raise RejectedError(f"the output scale {out_scale} of HARD_SWISH is too small")
     v = (CODES - zero_point) << 7
-    product = _multiply16(v, _high_half(out_multiplier))
+    product = srdhm(v, _high_half(out_multiplier), 15)
     gate = _gate(v, _high_half(gate_multiplier), int(gate_shift))
     scaled = gate * product
     truncated = np.sign(scaled) * (np.abs(scaled) >> 15)
-    table = np.empty(256, dtype=np.int8)
-    table[CODES & 255] = clamp(_shift16(truncated, -int(out_shift)) + out_zero)
-    return table
+    return by_byte(_shift16(truncated, -int(out_shift)) + out_zero)
 
 
 def _gate(v: Integers, multiplier: int, shift: int) -> Integers:
@@ -131,10 +128,10 @@ def _gate(v: Integers, multiplier: int, shift: int) -> Integers:
     if shift > 0:
         if np.any(np.abs(gate) << min(shift - 1, 31) > INT32_MAX):
             raise UndefinedError("the input scale of HARD_SWISH is too large")
-        gate = _saturate16(gate << (shift - 1))
-    gate = _multiply16(gate, multiplier)
+        gate = saturating_shift_left(gate, shift - 1, 15)
+    gate = srdhm(gate, multiplier, 15)
     if shift > 0:
-        gate = _saturate16(2 * gate)
+        gate = saturating_shift_left(gate, 1, 15)
     elif shift < 0:
         gate = _shift16(gate, -shift)
     return (gate + 2**15) >> 1
@@ -143,16 +140,7 @@ def _gate(v: Integers, multiplier: int, shift: int) -> Integers:
 def _high_half(multiplier: Integers) -> int:
     """Return an int32 multiplier rounded to int16."""
     value = int(multiplier)
-    return _INT16_MAX if value >= INT32_MAX - 2**15 else (value + 2**15) >> 16
-
-
-def _multiply16(a: Integers, b: int) -> Integers:
-    """Return the rounding doubling high product of int16."""
-    return (a * b + 2**14) >> 15
-
-
-def _saturate16(x: Integers) -> Integers:
-    return np.clip(x, _INT16_MIN, _INT16_MAX)
+    return 2**15 - 1 if value >= INT32_MAX - 2**15 else (value + 2**15) >> 16
 
 
 def _shift16(x: Integers, e: int) -> Integers:

@@ -149,10 +149,10 @@ def float_table(
         steps = round_half_away(real * (np.float32(1) / out_scale)) + np.float32(out_zero)
     if not np.all((steps >= INT32_MIN) & (steps < 2.0**31)):
         raise UndefinedError("a table entry leaves int32")
-    return _by_byte(steps.astype(np.int64))
+    return by_byte(steps.astype(np.int64))
 
 
-def _by_byte(results: Integers) -> NDArray[np.int8]:
+def by_byte(results: Integers) -> NDArray[np.int8]:
     """Return the results of `CODES`, clamped, indexed by ``q & 255``."""
     table = np.empty(256, dtype=np.int8)
     table[CODES & 255] = clamp(results)
@@ -207,7 +207,7 @@ def square_root(
         steps = np.sqrt(input_quantization.per_tensor()[0] * difference) / out_scale
     if not np.all(steps < 2.0**31):
         raise UndefinedError("a result of SQRT leaves int32")
-    return look_up(x, _by_byte(wrap32(steps.astype(np.int64) + out_zero)))
+    return look_up(x, by_byte(wrap32(steps.astype(np.int64) + out_zero)))
 
 
 def reciprocal_square_root(
@@ -233,7 +233,7 @@ def reciprocal_square_root(
         np.ones_like(difference), root, shift + ROOT_FRACTION
     )
     scaled = multiply_by_quantized_multiplier(fraction, multiplier, exponent - ROOT_FRACTION)
-    return look_up(x, _by_byte(np.where(difference == 0, 127, wrap32(scaled + out_zero))))
+    return look_up(x, by_byte(np.where(difference == 0, 127, wrap32(scaled + out_zero))))
 
 
 def _differences(x: NDArray[np.int8], inputs: Quantization, operator: str) -> Integers:
