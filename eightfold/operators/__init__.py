@@ -1,19 +1,19 @@
 """Operators: one record says everything that an operator is, and all that reads it.
 
 `definition.Definition` is the record; `registry.OPERATORS` has one for each operator, from the
-modules of their kinds: `convolution`, `pooling`, `elementwise`, `reduction`,
-`movement`, `joining`, `resize`. It is read by
+modules of their kinds: `convolution`, `images`, `elementwise`, `reduction`, `movement`,
+`recurrent`. It is read by
 
-- `gate`, `cost` and `load`: what a model must be before anything runs, by golden's arithmetic of
-  shapes; and which operators the host computes, between float32 and the accelerator's bytes.
-  Golden, compiler and estimate see only graphs whose declared shapes are the computed ones.
-- `run` and `graphs`: operators and whole graphs in numpy, one inference or many. `call` is what one
-  operator works on, `stacks` has the rules of computing many inferences as one.
+- `gate` and `load`: what a model must be before anything runs, by golden's arithmetic of shapes,
+  and what it may cost; and which operators the host computes, between float32 and the accelerator's
+  bytes. Golden, compiler and estimate see only graphs whose declared shapes are the computed ones.
+- `run` and `graphs`: operators and whole graphs in numpy, one inference or many, and the
+  arithmetic of one element, as text. `call` is what one operator works on, `stacks` has the rules
+  of computing many inferences as one.
 - `folding`: what a graph computes whatever its inputs are.
-- `explain`: the arithmetic of one element, as text.
 - `spec`: the spec's sentences as numbered rules, derived from the records' rows, which findings
   cite.
-- `check`: a model beside the spec's operator table, whose words are in `rules`;
+- `check`: a model beside the spec's operator table, whose words are in `rules`, as findings;
   ``docs/operators.md`` is generated from the same rows.
 
 docs/add-an-operator.md adds one. Imports golden and `eightfold.model`; compiler, run, conformance
@@ -21,15 +21,19 @@ and laboratory import it.
 """
 
 from eightfold.operators.call import Node, OperatorCall, quantization_of, window_of
-from eightfold.operators.check import check_model, check_prepared
-from eightfold.operators.cost import Limits
-from eightfold.operators.explain import explain_element
-from eightfold.operators.findings import Finding, findings_as_json, has_violation, render
+from eightfold.operators.check import (
+    Finding,
+    check_model,
+    check_prepared,
+    findings_as_json,
+    has_violation,
+    render,
+)
 from eightfold.operators.gate import open_operands, prepare, unsupported
 from eightfold.operators.graphs import run_graph, run_graphs
-from eightfold.operators.load import host_operators, load_int8, load_model
+from eightfold.operators.load import Limits, host_operators, load_int8, load_model
 from eightfold.operators.registry import OPERATORS, SPEC_ROWS, spec_row
-from eightfold.operators.run import SUPPORTED, count_macs, run_operator
+from eightfold.operators.run import SUPPORTED, count_macs, explain_element, run_operator
 
 __all__ = [
     "OPERATORS",

@@ -1,16 +1,17 @@
 """Hold a model against the spec's operator table, and against the gate, and say what is found."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from eightfold.common.errors import InputError
 from eightfold.model.graph import Graph, Operator, Quantization, Tensor
-from eightfold.operators.cost import Limits, check_cost
-from eightfold.operators.findings import Finding, Severity, finding_of
 from eightfold.operators.folding import fold_operands
-from eightfold.operators.gate import Refusal, prepare
+from eightfold.operators.gate import prepare
+from eightfold.operators.load import Limits, check_cost
 from eightfold.operators.registry import spec_row
 from eightfold.operators.rules import (
     SAME,
@@ -32,12 +33,92 @@ from eightfold.operators.spec import (
     rule_at,
 )
 
+Severity = Literal["violation", "note"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A place in which the model is not as a row of the spec, or a kernel, wants it."""
+
+    # The spec forbids a violation. In a note the spec is silent, or the reference kernels accept
+    # what the row does not list; hardware made for the spec may not.
+    severity: Annotated[Severity, "`violation` or `note`"]
+    operator: Annotated[int, "the operator's index"]
+    operator_name: Annotated[str, "its name, such as `CONV_2D`"]
+    tensor: Annotated[int | None, "the tensor's index; null if it is about the operator"]
+    tensor_name: Annotated[str | None, "its name"]
+    rule: Annotated[str, "what is asked"]
+    identity: Annotated[
+        str | None,
+        "the [rule of the spec](spec.md) that asks it, such as `TFL8-CONV_2D-3`; null of what the "
+        "reference kernels ask",
+    ]
+    source: Annotated[str, "who asks it"]
+    found: Annotated[str, "what the model has instead"]
+
+
+def finding_of(
+    severity: Severity,
+    operator: Operator,
+    tensor: Tensor | None,
+    rule: str,
+    found: str,
+    source: str,
+    cited: SpecRule | None = None,
+) -> Finding:
+    """Return a finding about an operator, or about a tensor of it; ``cited``: the spec's rule."""
+    return Finding(
+        severity=severity,
+        operator=operator.index,
+        operator_name=operator.name,
+        tensor=tensor and tensor.index,
+        tensor_name=tensor and tensor.name,
+        rule=rule,
+        identity=cited and cited.identity,
+        source=source,
+        found=found,
+    )
+
+
+def render(findings: Iterable[Finding], graph: Graph) -> list[str]:
+    """Return one line per finding: severity, operator, tensor, what was found, rule, source.
+
+    ``findings``: what `eightfold.operators.check_model` returned for ``graph``.
+    ``graph``: the model; it says how operators and tensors are named in messages.
+    """
+    lines = []
+    for finding in findings:
+        where = str(graph.operator(finding.operator))
+        if finding.tensor is not None:
+            where += f", {graph.tensors[finding.tensor]}"
+        cited = f"{finding.identity}: " if finding.identity else ""
+        lines.append(
+            f"{finding.severity}: {where}: {finding.found}; rule: {finding.rule} "
+            f"[{cited}{finding.source}]"
+        )
+    return lines
+
+
+def findings_as_json(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Return plain data: counts of ``violations`` and ``notes``, and the ``findings``."""
+    violations = sum(finding.severity == "violation" for finding in findings)
+    return {
+        "violations": violations,
+        "notes": len(findings) - violations,
+        "findings": [asdict(finding) for finding in findings],
+    }
+
+
+def has_violation(findings: Iterable[Finding]) -> bool:
+    """Return whether the model breaks the spec; exit status 1 of ``eightfold check``."""
+    return any(finding.severity == "violation" for finding in findings)
+
+
 BIAS_SCALE_TOLERANCE = 2.0**-22
 """Relative; of the product of the stored scales. A converter that multiplies in float32 is off by
 one rounding, 2^-24; one that multiplies doubles and rounds all three to float32 by up to three."""
 
 _SMALLEST = 2.0**-149  # float32's spacing below 2^-126, where the relative error has no bound
-
 
 _SOURCE = "LiteRT, Prepare"
 
@@ -66,8 +147,7 @@ class BoundOperand:
         source = self.row.operand_source(self.place, self.rule)
         if cited and not cited.place.startswith(("Input", "Output")):
             source = cited.source
-        identity = cited and cited.identity
-        return finding_of(severity, self.operator, self.tensor, rule, found, source, identity)
+        return finding_of(severity, self.operator, self.tensor, rule, found, source, cited)
 
 
 def check_model(graph: Graph) -> list[Finding]:
@@ -87,8 +167,8 @@ def check_model(graph: Graph) -> list[Finding]:
         row = spec_row(operator.name)
         if row is None:
             found = f"no row for {operator.name}"
-            cited = LISTED.source, LISTED.identity
-            findings.append(finding_of("note", operator, None, LISTED.checks[0], found, *cited))
+            asked = LISTED.checks[0], found, LISTED.source, LISTED
+            findings.append(finding_of("note", operator, None, *asked))
             continue
         operands, unbound = _bind(graph, operator, row)
         findings.extend(unbound)
@@ -140,32 +220,19 @@ def _bind(
             elif tensor is not None:
                 found = f"{place} is {tensor.dtype.name}"
                 rule_words = f"{row.name} has no {place}"
-                cited = rule_at(row.name, RESULTS)
-                findings.append(_of_operator(operator, row, "note", rule_words, found, cited))
+                asked = rule_words, found, row.source, rule_at(row.name, RESULTS)
+                findings.append(finding_of("note", operator, None, *asked))
     return operands, findings
 
 
 def _absent(operator: Operator, row: SpecRow, place: str, rule: TensorRule) -> Iterator[Finding]:
     name = place + rule.label
     listed = rule_at(row.name, place)
-    cited = listed or rule_at(row.name, RESULTS)
-    if rule.role is Role.BIAS:
-        yield _of_operator(operator, row, "note", f"has {name}", f"no {name}", cited)
-    elif not rule.optional:
-        severity: Severity = "violation" if listed else "note"
-        yield _of_operator(operator, row, severity, f"has {name}", f"no {name}", cited)
-
-
-def _of_operator(
-    operator: Operator,
-    row: SpecRow,
-    severity: Severity,
-    rule: str,
-    found: str,
-    cited: SpecRule | None,
-) -> Finding:
-    identity = cited and cited.identity
-    return finding_of(severity, operator, None, rule, found, row.source, identity)
+    is_note = rule.role is Role.BIAS or not listed
+    if rule.role is Role.BIAS or not rule.optional:
+        severity: Severity = "note" if is_note else "violation"
+        asked = f"has {name}", f"no {name}", row.source, listed or rule_at(row.name, RESULTS)
+        yield finding_of(severity, operator, None, *asked)
 
 
 def _is_integer_arithmetic(operands: Sequence[BoundOperand]) -> bool:
@@ -186,8 +253,8 @@ def _integer_finding(operands: Sequence[BoundOperand]) -> Finding:
     """Return the note on an operator for which `_is_integer_arithmetic` holds."""
     operand = next(operand for operand in operands if operand.rule.quantized)
     found = f"{operand.tensor.dtype.name} without scale: arithmetic on shapes or indices"
-    words = operand.rule.dtype_words
-    return _of_operator(operand.operator, operand.row, "note", words, found, operand.listed())
+    asked = operand.rule.dtype_words, found, operand.row.source, operand.listed()
+    return finding_of("note", operand.operator, None, *asked)
 
 
 def _check_same(operands: Sequence[BoundOperand]) -> Iterator[Finding]:
@@ -209,7 +276,8 @@ def _check_same(operands: Sequence[BoundOperand]) -> Iterator[Finding]:
 
 def _check_bias(operands: Sequence[BoundOperand]) -> Iterator[Finding]:
     """Yield where a bias does not fit input and weight: number of values, of scales, scales."""
-    roles = {operand.rule.role: operand for operand in reversed(operands) if _is_input(operand)}
+    inputs = [operand for operand in operands if operand.place.startswith("Input")]
+    roles = {operand.rule.role: operand for operand in reversed(inputs)}
     if not {Role.DATA, Role.WEIGHT, Role.BIAS} <= roles.keys():
         return
     data, weight, bias = roles[Role.DATA], roles[Role.WEIGHT], roles[Role.BIAS]
@@ -248,10 +316,6 @@ def _bias_scales(bias: BoundOperand, data: Tensor, weight: Tensor) -> Iterator[F
             found += f"; {wrong.size} of {len(scale)} channels"
         cited = bias.listed(RESTRICTION)
         yield bias.finding("violation", Restriction.BIAS.value, found, cited)
-
-
-def _is_input(operand: BoundOperand) -> bool:
-    return operand.place.startswith("Input")
 
 
 def _is_quantized(operand: BoundOperand) -> bool:
@@ -407,31 +471,21 @@ def check_prepared(graph: Graph, limits: Limits | None = None) -> tuple[Graph, l
         run; the defaults of `Limits` if None.
     """
     prepared, refusals = prepare(graph)
-    if not refusals and _is_affordable(prepared, limits or Limits()):
-        refusals = fold_operands(prepared)[1]
-    findings = [_refused(refusal) for refusal in refusals]
+    if not refusals:
+        with suppress(InputError):
+            check_cost(prepared, limits or Limits())
+            refusals = fold_operands(prepared)[1]
+    findings = []
+    for refusal in refusals:
+        rule = "the kernel takes it"
+        if refusal.tensor is not None:
+            rule = "a result is declared as the kernel computes it"
+        asked = rule, refusal.message, _SOURCE
+        findings.append(finding_of("violation", refusal.operator, refusal.tensor, *asked))
     for operator in prepared.operators:
-        filled = (prepared.tensors[index] for index in operator.outputs)
-        findings += [_filled_in(operator, t) for t in filled if not t.stated and t.shape]
+        for tensor in (prepared.tensors[index] for index in operator.outputs):
+            if not tensor.stated and tensor.shape:
+                found = f"no shape, computed {list(tensor.shape)}"
+                stated = "the file states a tensor's shape"
+                findings.append(finding_of("note", operator, tensor, stated, found, _SOURCE))
     return prepared, findings
-
-
-def _is_affordable(graph: Graph, limits: Limits) -> bool:
-    try:
-        check_cost(graph, limits)
-    except InputError:
-        return False
-    return True
-
-
-def _filled_in(operator: Operator, tensor: Tensor) -> Finding:
-    found = f"no shape, computed {list(tensor.shape)}"
-    rule = "the file states a tensor's shape"
-    return finding_of("note", operator, tensor, rule, found, _SOURCE)
-
-
-def _refused(refusal: Refusal) -> Finding:
-    tensor = refusal.tensor
-    rule = "a result is declared as the kernel computes it" if tensor else "the kernel takes it"
-    found = refusal.message
-    return finding_of("violation", refusal.operator, tensor, rule, found, _SOURCE)

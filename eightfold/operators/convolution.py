@@ -374,11 +374,6 @@ def _weighted_operands(granularity: Granularity, axis: int, bias: Operand) -> tu
     return (Operand(), Operand(listed=weight_rule), replace(bias, listed=bias_rule))
 
 
-def _operands(*positions: int) -> Callable[[OperatorCall], Sequence[Any]]:
-    """Return what reads input, filter and bias, which may be absent."""
-    return lambda call: [call.optional(position) for position in positions]
-
-
 def _weighted(
     golden: Function, prepare: Callable[..., Function | None], explained: "_Sum", **fields: Any
 ) -> Definition:
@@ -393,7 +388,6 @@ def _weighted(
     return Definition(
         **fields,
         golden=golden,
-        operands_of=_operands(0, 1, 2),
         explain=explained.explain,
         prepare=prepared,
     )
@@ -455,7 +449,7 @@ CONVOLUTION: dict[str, Definition] = {
         shapes=_transpose_conv_shapes,
         operands=(Operand(("int32",), values=False, ranks=(1, 1)), _IMAGE, _IMAGE, _BIAS),
         golden=transpose_conv,
-        operands_of=_operands(2, 1, 3),
+        operands_of=lambda call: [call.optional(position) for position in (2, 1, 3)],
         named={
             "output_shape": lambda call: call.vector(0),
             "input_quantization": quantization(2),

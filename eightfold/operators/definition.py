@@ -1,10 +1,10 @@
 """The record of one operator: what its tensors must be, and how golden computes it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from inspect import signature
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -39,11 +39,6 @@ class Without:
 
 
 Read = Callable[[OperatorCall], Any]
-
-
-def reader(*kinds: str) -> Callable[[OperatorCall], Sequence[Any]]:
-    """Return what reads the inputs in order, each by a method of the call."""
-    return lambda call: [getattr(call, kind)(i) for i, kind in enumerate(kinds)]
 
 
 def quantization(position: int) -> Read:
@@ -106,6 +101,9 @@ class Operand:
     """Whether the tensor has values to compute with or to copy; else it has axes, sizes,
     positions, or conditions by which values are chosen."""
 
+    taken_as: Literal["array", "vector", "integer"] = "array"
+    """How golden takes it if it has no values."""
+
     ranks: tuple[int, int] = (0, 32)
     """Lowest and highest rank."""
 
@@ -120,6 +118,13 @@ class Operand:
     scale. Axes, sizes and positions only the kernels define."""
 
     @property
+    def read_by(self) -> str:
+        """The method of a call that reads it for golden."""
+        if self.optional or self.absent:
+            return "optional"
+        return "codes" if self.values else self.taken_as
+
+    @property
     def rule(self) -> TensorRule:
         """What the spec says of it."""
         if self.listed is not None:
@@ -129,7 +134,9 @@ class Operand:
 
 INT8 = Operand()
 INT32 = Operand(("int32",), values=False)
+INT32_VECTOR = replace(INT32, taken_as="vector")
 INDEX = Operand(("int32", "int64"), values=False)
+INDEX_VECTOR = replace(INDEX, taken_as="vector")
 BOOL = Operand(("bool",))
 CONDITION = Operand(("bool",), values=False)
 
@@ -191,8 +198,9 @@ class Definition:
     """The function of golden whose results the operator has."""
 
     operands_of: Callable[[OperatorCall], Sequence[Any]] | None = None
-    """Reads from a call what ``golden`` takes first; None: the inputs' arrays, see
-    `Definition.arrays`. The names of what it takes further say what that is, see `NAMED`."""
+    """Reads from a call what ``golden`` takes first; None: the inputs in order, each as
+    `Operand.read_by` says, or if they are any number a list of them. The names of what it takes
+    further say what that is, see `NAMED`."""
 
     named: Mapping[str, Read] = field(default_factory=dict)
     """Who reads what ``golden`` takes by a name, if not as `NAMED` says."""
@@ -221,16 +229,15 @@ class Definition:
         """The golden function with its module, such as ``eightfold.golden.binary.add``."""
         return f"{self.golden.__module__}.{self.golden.__qualname__}"
 
-    def arrays(self, call: OperatorCall) -> list[np.ndarray]:
-        """Return the arrays of all inputs: codes where an operand has values."""
-        return [
-            call.codes(position) if self.operand(position).values else call.array(position)
-            for position in range(len(call.inputs))
-        ]
-
     def arguments(self, call: OperatorCall) -> tuple[Sequence[Any], dict[str, Any]]:
         """Return what ``golden`` takes by position, and by name."""
-        first = self.operands_of(call) if self.operands_of else self.arrays(call)
+        if self.operands_of:
+            first = self.operands_of(call)
+        elif self.variadic:
+            first = [[call.codes(position) for position in range(len(call.inputs))]]
+        else:
+            kinds = enumerate(operand.read_by for operand in self.operands)
+            first = [getattr(call, kind)(position) for position, kind in kinds]
         return first, named_arguments(self.golden, len(first), call, self.named)
 
     def run(self, call: OperatorCall) -> list[np.ndarray]:
@@ -281,8 +288,9 @@ class Definition:
                 wanted = f"{low}" if low == high else f"{low} to {high}"
                 raise RejectedError(f"{tensor} has rank {len(tensor.shape)}, not {wanted}")
             # Of element types that are not run, such as float32, the rest need not be as here.
-            if operand.dtypes and (supported or not operand.values):
-                _check_dtype(tensor, operand.dtypes)
+            dtypes = operand.dtypes if supported or not operand.values else ()
+            if dtypes and tensor.dtype.name not in dtypes:
+                raise RejectedError(_not_one_of(tensor, dtypes))
             if operand.values:
                 first = first or tensor
                 if 0 in tensor.shape and not self.empty:
@@ -347,11 +355,6 @@ class Definition:
             if tensor is not None and self.operand(position).values
         ]
         return values[0].dtype
-
-
-def _check_dtype(tensor: Tensor, dtypes: Sequence[str]) -> None:
-    if tensor.dtype.name not in dtypes:
-        raise RejectedError(_not_one_of(tensor, dtypes))
 
 
 def _not_one_of(tensor: Tensor, dtypes: Sequence[str]) -> str:

@@ -96,7 +96,8 @@ class _Step:
         self.unfit = f"{operator}: {unfit}" if unfit else None
         # Inputs may have other shapes than the graph says; what they decide is compared alone.
         self._open = stacked == 1 and bool(open_operands(graph.tensors, operator))
-        if stacked > 1 and _reshapes(operator):
+        rule = _stacks_of(operator)
+        if stacked > 1 and rule is not None and rule.reshapes:
             # The operator's own shape is that of one inference.
             self._shape = _stacked_shape(graph.tensors[operator.outputs[0]], stacked)
 
@@ -168,22 +169,14 @@ def stackable(graph: Graph) -> bool:
 
 def _computes_stacks(call: OperatorCall) -> bool:
     rule = _stacks_of(call.operator)
-    return (
-        rule is not None and call.tensor(0) is not None and bool(call.outputs) and rule.holds(call)
-    )
-
-
-def _reshapes(operator: Operator) -> bool:
-    """Return whether an operator's result is its first input under another shape."""
-    rule = _stacks_of(operator)
-    return rule is not None and rule.reshapes
+    complete = call.tensor(0) is not None and bool(call.outputs)
+    return rule is not None and complete and rule.holds(call)
 
 
 def _stacks_of(operator: Operator) -> Stacks | None:
     definition = OPERATORS.get(operator.name)
-    if definition is None or isinstance(definition.stacks, Without):
-        return None
-    return definition.stacks
+    stacks = definition and definition.stacks
+    return stacks if isinstance(stacks, Stacks) else None
 
 
 def _stacked_shape(tensor: Tensor, stacked: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Operators that copy elements: codes, and most also the integers of shapes."""
+"""Operators that copy elements, join tensors or take one apart: codes, and most also integers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -7,31 +7,40 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.golden import blocks, indexing, movement
+from eightfold.golden import blocks, indexing, joining, movement
 from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.model.graph import Operator
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.definition import (
     COPIED,
     INDEX,
+    INDEX_VECTOR,
     INT8,
     INT32,
+    INT32_VECTOR,
     Definition,
     Element,
     Explain,
     Function,
     Operand,
     Prepare,
+    Results,
     Shape,
     Shapes,
     Without,
     hollow,
-    reader,
 )
 from eightfold.operators.elementwise import of_two, same_shape
 from eightfold.operators.lines import value_text
 from eightfold.operators.rules import OTHER_INT8, SpecEntry, unquantized
-from eightfold.operators.stacks import AXES_BEHIND, FIRST_STAYS, IMAGES, PADDED, SHAPES
+from eightfold.operators.stacks import (
+    AXES_BEHIND,
+    FIRST_STAYS,
+    IMAGES,
+    JOINED_BEHIND,
+    PADDED,
+    SHAPES,
+)
 
 
 def reshape_operand(node: Node) -> bool:
@@ -185,6 +194,42 @@ def _gather_shapes(node: Node) -> Sequence[Shape]:
     return [indexing.gathered_shape(*arguments, node.known(1))]
 
 
+def _input_shapes(node: Node) -> list[tuple[int, ...]]:
+    return [node.shape(position) for position in range(len(node.inputs))]
+
+
+def _concatenation_shapes(node: Node) -> Sequence[Shape]:
+    return [joining.concatenated_shape(_input_shapes(node), node.options["axis"])]
+
+
+def _pack_shapes(node: Node) -> Sequence[Shape]:
+    count = node.options["values_count"]
+    if len(node.inputs) != count:
+        raise RejectedError(f"has {len(node.inputs)} inputs, but values_count {count}")
+    return [joining.packed_shape(_input_shapes(node), node.options["axis"])]
+
+
+def _split_shapes(node: Node) -> Sequence[Shape]:
+    axis = node.known_integer(0)
+    if axis is None:
+        return [(None,) * len(node.shape(1))] * len(node.outputs)
+    return [part.shape for part in joining.split(hollow(node.shape(1)), axis, len(node.outputs))]
+
+
+def _split_v_shapes(node: Node) -> Sequence[Shape]:
+    sizes, axis = node.known_vector(1), node.known_integer(2)
+    if node.shape(1)[0] != len(node.outputs):
+        raise RejectedError(f"has {len(node.outputs)} outputs, but {node.shape(1)[0]} sizes")
+    if sizes is None or axis is None:
+        return [(None,) * len(node.shape(0))] * len(node.outputs)
+    return [part.shape for part in joining.split_v(hollow(node.shape(0)), sizes, axis)]
+
+
+def _unpack_shapes(node: Node) -> Sequence[Shape]:
+    x = hollow(node.shape(0))
+    return [part.shape for part in joining.unpack(x, node.options["axis"], len(node.outputs))]
+
+
 def _reshape_operands(call: OperatorCall) -> Sequence[Any]:
     shape = call.vector(1) if reshape_operand(call) else reshape_option(call.operator)
     return [call.codes(0), shape]
@@ -277,7 +322,7 @@ UNPREPARED = Without("a copy takes as long with its places known")
 
 
 def _copy(
-    golden: Function,
+    golden: Callable[..., Results],
     shapes: Shapes,
     operands: tuple[Operand, ...],
     *,
@@ -315,8 +360,7 @@ def _batches(
     return _copy(
         golden,
         shapes,
-        (INT8, INT32, INT32),
-        operands_of=reader("codes", "vector", "array"),
+        (INT8, INT32_VECTOR, INT32),
         stacks=Without("it moves elements between the slices along axis 0"),
         spec=SpecEntry(number, same=True),
     )
@@ -338,24 +382,31 @@ MOVEMENT: dict[str, Definition] = {
     "BROADCAST_TO": _copy(
         movement.broadcast_to,
         _broadcast_to_shapes,
-        (COPIED, INDEX),
-        operands_of=reader("codes", "vector"),
+        (COPIED, INDEX_VECTOR),
         stacks=Without("its sizes count the axis 0 of one inference"),
+    ),
+    "CONCATENATION": _copy(
+        joining.concatenation,
+        _concatenation_shapes,
+        (COPIED,),
+        variadic=True,
+        alike=True,
+        activations=frozenset({"NONE"}),
+        stacks=JOINED_BEHIND,
+        spec=SpecEntry(3, same=True),
     ),
     "DEPTH_TO_SPACE": _block(blocks.depth_to_space),
     "DYNAMIC_UPDATE_SLICE": _copy(
         indexing.dynamic_update_slice,
         _update_shapes,
-        (COPIED, COPIED, INDEX),
-        operands_of=reader("codes", "codes", "vector"),
+        (COPIED, COPIED, INDEX_VECTOR),
         alike=True,
         stacks=_POSITIONS,
     ),
     "EXPAND_DIMS": _copy(
         movement.expand_dims,
         _expand_dims_shapes,
-        (COPIED, INDEX),
-        operands_of=reader("codes", "integer"),
+        (COPIED, replace(INDEX, taken_as="integer")),
         named={
             "input_quantization": lambda call: call.quantization_if_any(0),
             "output_quantization": lambda call: call.every_quantization()[-1],
@@ -382,6 +433,14 @@ MOVEMENT: dict[str, Definition] = {
         (INT8, INDEX),
         named={"quantizations": lambda call: call.every_quantization()[::2]},
         stacks=PADDED,
+    ),
+    "PACK": _copy(
+        joining.pack,
+        _pack_shapes,
+        (COPIED,),
+        variadic=True,
+        alike=True,
+        stacks=Without("its result's axis 0 may be the new one"),
     ),
     "PAD": _copy(
         movement.pad,
@@ -414,17 +473,12 @@ MOVEMENT: dict[str, Definition] = {
         spec=SpecEntry(11, same=True),
     ),
     "REVERSE_V2": _copy(
-        movement.reverse,
-        _reverse_shapes,
-        (COPIED, INT32),
-        operands_of=reader("codes", "vector"),
-        stacks=AXES_BEHIND,
+        movement.reverse, _reverse_shapes, (COPIED, INT32_VECTOR), stacks=AXES_BEHIND
     ),
     "SCATTER_ND": _copy(
         indexing.scatter_nd,
         _scatter_nd_shapes,
-        (INT32, COPIED, INT32),
-        operands_of=reader("array", "codes", "vector"),
+        (INT32, COPIED, INT32_VECTOR),
         explain=_explain_scatter,
         stacks=Without("its sizes count the axis 0 of one inference"),
     ),
@@ -440,13 +494,27 @@ MOVEMENT: dict[str, Definition] = {
     "SLICE": _copy(
         indexing.slice,
         _slice_shapes,
-        (COPIED, INDEX, INDEX),
-        operands_of=reader("codes", "vector", "vector"),
+        (COPIED, INDEX_VECTOR, INDEX_VECTOR),
         stacks=_POSITIONS,
         spec=SpecEntry(34, same=True),
     ),
     "SPACE_TO_BATCH_ND": _batches(blocks.space_to_batch_nd, blocks.space_to_batch_shape, 19),
     "SPACE_TO_DEPTH": _block(blocks.space_to_depth, spec=SpecEntry(14, same=True)),
+    "SPLIT": _copy(
+        joining.split,
+        _split_shapes,
+        (INT32, COPIED),
+        results="num_splits",
+        operands_of=lambda call: [call.codes(1), call.integer(0)],
+        stacks=Without("its first input is the axis, which all inferences share"),
+    ),
+    "SPLIT_V": _copy(
+        joining.split_v,
+        _split_v_shapes,
+        (COPIED, INDEX_VECTOR, replace(INT32, taken_as="integer")),
+        results="num_splits",
+        stacks=Without("it may take axis 0 apart"),
+    ),
     "SQUEEZE": _copy(
         movement.squeeze,
         _squeeze_shapes,
@@ -458,26 +526,31 @@ MOVEMENT: dict[str, Definition] = {
     "STRIDED_SLICE": _copy(
         indexing.strided_slice,
         _strided_slice_shapes,
-        (COPIED, INT32, INT32, INT32),
-        operands_of=reader("codes", "vector", "vector", "vector"),
+        (COPIED, INT32_VECTOR, INT32_VECTOR, INT32_VECTOR),
         named={"masks": lambda call: masks_of(call.operator)},
         stacks=_POSITIONS,
     ),
     "TILE": _copy(
         movement.tile,
         _tile_shapes,
-        (COPIED, INDEX),
-        operands_of=reader("codes", "vector"),
+        (COPIED, INDEX_VECTOR),
         stacks=Without("it may repeat the inferences along axis 0"),
     ),
     "TRANSPOSE": _copy(
         movement.transpose,
         _transpose_shapes,
         # Of a scalar the kernel reads beyond the permutation, and ends.
-        (replace(COPIED, ranks=(1, 32)), INT32),
-        operands_of=reader("codes", "vector"),
+        (replace(COPIED, ranks=(1, 32)), INT32_VECTOR),
         stacks=FIRST_STAYS,
         spec=SpecEntry(20, same=True),
+    ),
+    "UNPACK": _copy(
+        joining.unpack,
+        _unpack_shapes,
+        (COPIED,),
+        results="num",
+        empty=False,
+        stacks=Without("it may take axis 0 away"),
     ),
 }
 """Operators that move elements."""

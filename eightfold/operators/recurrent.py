@@ -153,7 +153,6 @@ RECURRENT: dict[str, Definition] = {
         results=2,
         updates=UPDATED["SVDF"],
         golden=svdf,
-        operands_of=lambda call: [call.optional(position) for position in range(5)],
         named={
             "feature_quantization": quantization(1),
             "time_quantization": quantization(2),

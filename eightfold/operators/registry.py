@@ -3,16 +3,14 @@
 from eightfold.operators.convolution import CONVOLUTION
 from eightfold.operators.definition import Definition
 from eightfold.operators.elementwise import ELEMENTWISE
-from eightfold.operators.joining import JOINING
+from eightfold.operators.images import ON_IMAGES
 from eightfold.operators.movement import MOVEMENT
-from eightfold.operators.pooling import POOLING
 from eightfold.operators.recurrent import RECURRENT
 from eightfold.operators.reduction import REDUCTION
-from eightfold.operators.resize import RESIZE
 from eightfold.operators.rules import SpecRow
 
 OPERATORS: dict[str, Definition] = (
-    CONVOLUTION | POOLING | ELEMENTWISE | REDUCTION | MOVEMENT | JOINING | RESIZE | RECURRENT
+    CONVOLUTION | ON_IMAGES | ELEMENTWISE | REDUCTION | MOVEMENT | RECURRENT
 )
 """The record of every operator that golden computes, by its name in the schema."""
 

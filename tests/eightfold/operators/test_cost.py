@@ -8,7 +8,7 @@ import pytest
 from eightfold import Session
 from eightfold.common.errors import InputError
 from eightfold.operators import Limits, load_model, run_operator
-from eightfold.operators.cost import cost_of, machine_memory
+from eightfold.operators.load import cost_of, machine_memory
 from lab.measure.models import SIZES
 from lab.measure.series import SERIES
 from tests.support.models.single import one_operator

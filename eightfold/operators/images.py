@@ -1,32 +1,93 @@
-"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR: pixels of an image at other places."""
+"""Operators on images without weights: pools, and resizes, which take pixels at other places."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from eightfold.golden import resize
 from eightfold.golden.errors import RejectedError
+from eightfold.golden.pooling import (
+    average_pool_2d,
+    max_pool_2d,
+    pooled_shape,
+    prepare_average_pool_2d,
+    prepare_max_pool_2d,
+)
+from eightfold.golden.quantization import fused_bounds
 from eightfold.golden.resize import COORDINATE_BITS, bilinear_taps, new_size
 from eightfold.golden.steps import step_lines
 from eightfold.operators.call import Node, OperatorCall
+from eightfold.operators.convolution import check_padding
 from eightfold.operators.definition import (
     INT8,
-    INT32,
+    INT32_VECTOR,
     Definition,
     Element,
     Explain,
     Function,
     Shape,
     Shapes,
-    reader,
+    named_arguments,
 )
+from eightfold.operators.lines import values_text
 from eightfold.operators.movement import UNPREPARED, explain_copy
 from eightfold.operators.rules import SpecEntry
 from eightfold.operators.stacks import IMAGES
 
 
-def _shapes(least: int) -> Shapes:
+def _pool_shapes(node: Node) -> Sequence[Shape]:
+    window = node.pool_window()
+    shape = pooled_shape(node.shape(0), window)
+    check_padding(window, node.shape(0))
+    return [shape]
+
+
+def _explain_pool(element: Element) -> list[str]:
+    call = element.call
+    x, window = call.array(0), call.pool_window()
+    batch, *places, channel = element.index
+    reach = []
+    for axis, place in enumerate(places):
+        start = place * window.stride[axis] - window.pads(axis, x.shape[1 + axis])[0]
+        stop = min(start + window.kernel[axis], x.shape[1 + axis])
+        reach.append(slice(max(start, 0), stop))
+    codes = x[batch, reach[0], reach[1], channel].astype(np.int64).ravel()
+    (top, bottom), (left, right) = ((part.start, part.stop) for part in reach)
+    where = f"x[{batch}, {top}:{bottom}, {left}:{right}, {channel}]"
+    lines = [f"codes inside the input, {where} = {values_text(codes)}"]
+    if call.operator.name == "MAX_POOL_2D":
+        value = int(codes.max())
+        lines += step_lines([("the largest", value)])
+    else:
+        total = int(codes.sum())
+        count = len(codes)
+        value = (abs(total) + count // 2) // count * (1 if total >= 0 else -1)
+        lines += step_lines([("their sum", total), ("their number", count)])
+        lines += step_lines([(f"{total} / {count} rounded, ties away from zero", value)])
+    low, high = fused_bounds(call.activation(), call.output_quantization())
+    clamped = min(high, max(low, value))
+    return [*lines, *step_lines([(f"clamp({value}, low {low}, high {high})", clamped)])]
+
+
+def _pool(golden: Function, prepare: Callable[..., Function | None], number: int) -> Definition:
+    def prepared(definition: Definition, call: OperatorCall) -> Function | None:
+        if call.is_constant(0):
+            return None
+        return prepare(call.array(0).shape, **named_arguments(prepare, 1, call, definition.named))
+
+    return Definition(
+        shapes=_pool_shapes,
+        golden=golden,
+        named={"window": OperatorCall.pool_window},
+        explain=_explain_pool,
+        stacks=IMAGES,
+        prepare=prepared,
+        spec=SpecEntry(number, same=True),
+    )
+
+
+def _resize_shapes(least: int) -> Shapes:
     def shapes(node: Node) -> Sequence[Shape]:
         size, shape = node.known_vector(1), node.shape(0)
         unknown = [least] * node.shape(1)[0]
@@ -41,7 +102,7 @@ def _shapes(least: int) -> Shapes:
 def _bilinear_shapes(node: Node) -> Sequence[Shape]:
     if node.options["align_corners"] and node.options["half_pixel_centers"]:
         raise RejectedError("RESIZE_BILINEAR takes align_corners or half_pixel_centers, not both")
-    return _shapes(least=1)(node)
+    return _resize_shapes(least=1)(node)
 
 
 def _corners(call: OperatorCall) -> dict[str, bool]:
@@ -79,9 +140,8 @@ def _explain_bilinear(element: Element) -> list[str]:
 def _resize(golden: Function, shapes: Shapes, explain: Explain, **spec: Any) -> Definition:
     return Definition(
         shapes=shapes,
-        operands=(INT8, INT32),
+        operands=(INT8, INT32_VECTOR),
         golden=golden,
-        operands_of=reader("codes", "vector"),
         explain=explain,
         stacks=IMAGES,
         prepare=UNPREPARED,
@@ -89,12 +149,14 @@ def _resize(golden: Function, shapes: Shapes, explain: Explain, **spec: Any) -> 
     )
 
 
-RESIZE: dict[str, Definition] = {
+ON_IMAGES: dict[str, Definition] = {
+    "AVERAGE_POOL_2D": _pool(average_pool_2d, prepare_average_pool_2d, 2),
+    "MAX_POOL_2D": _pool(max_pool_2d, prepare_max_pool_2d, 9),
     "RESIZE_BILINEAR": _resize(
         resize.resize_bilinear, _bilinear_shapes, _explain_bilinear, spec=SpecEntry(12, same=True)
     ),
     "RESIZE_NEAREST_NEIGHBOR": _resize(
-        resize.resize_nearest_neighbor, _shapes(least=0), explain_copy
+        resize.resize_nearest_neighbor, _resize_shapes(least=0), explain_copy
     ),
 }
-"""Operators that change the size of an image."""
+"""Operators that make an image of an image."""
