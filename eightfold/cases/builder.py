@@ -14,13 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.model.builder import ModelBuilder
-from eightfold.model.schema import (
-    decode_option,
-    option_fields,
-    options_name,
-    options_table,
-    vector_type,
-)
+from eightfold.model.schema import decoded_options, options_name, options_table
 from eightfold.operators import OPERATORS, Node, count_macs, spec_row
 from eightfold.operators.rules import FixedQuantization
 
@@ -183,13 +177,7 @@ def _defaults(operator: str) -> dict[str, Any]:
     table = options_name(operator)
     if table is None:
         return {}
-    values = options_table(table)
-    return {
-        field: decode_option(field, getattr(values, accessor)())
-        if vector_type(table, accessor) is None
-        else ()
-        for field, accessor in option_fields(table).items()
-    }
+    return decoded_options(table, options_table(table), lambda *_: np.empty(0))
 
 
 CODE = 73.0

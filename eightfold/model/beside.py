@@ -1,11 +1,12 @@
-"""What a file holds beside subgraph 0: other subgraphs, signatures, codes of operators.
+"""What LiteRT looks at when it loads a file, beside what is run: all that the file holds.
 
+Those are other subgraphs than 0, signatures, codes of operators, and every operator's options.
 Nothing of it is run here. LiteRT reads all of it before it runs subgraph 0, and refuses a file for
 some of what it finds; so do the checks here. It prepares no other subgraph: what it would find out
 only then, such as an operand that is no tensor, is no reason to refuse the file.
 
-Source: ``InterpreterBuilder`` of LiteRT 2.3.0, asked with a file for each rule;
-`tests/eightfold/model/test_beside.py` asks again.
+Source: ``InterpreterBuilder``, ``BuiltinRefOpResolver`` and ``ParseOpData`` of LiteRT 2.3.0, asked
+with a file for each code and each rule; `tests/eightfold/model/test_beside.py` asks again.
 """
 
 from collections.abc import Collection, Sequence
@@ -16,8 +17,14 @@ import tflite
 from eightfold.common.errors import InputError
 from eightfold.golden.errors import shortened
 from eightfold.model.flatbuffer import CONVERT, EXTERNAL_BUFFER, Source
-from eightfold.model.registered import ELEMENT_BITS, NO_KERNEL, options_fault
-from eightfold.model.schema import UNIONS, options_name
+from eightfold.model.schema import (
+    OPERATOR_CODES,
+    UNIONS,
+    option_codes,
+    option_fields,
+    options_name,
+    vector_type,
+)
 
 _ADDRESSES = 1 << 64
 """LiteRT counts elements and bytes in 64 bits."""
@@ -50,8 +57,8 @@ def check_beside(content: bytes, names: Sequence[str], used: Collection[int]) ->
         subgraph = source.child(model.Subgraphs(number))
         _Subgraph(source, model, subgraph, number).check(names)
         tensors.append(subgraph.TensorsLength())
-    for number in range(model.SignatureDefsLength()):
-        _check_signature(source, source.child(model.SignatureDefs(number)), number, tensors)
+    for number, signature in enumerate(source.children(model, "SignatureDefs")):
+        _check_signature(source, signature, number, tensors)
 
 
 class _Subgraph:
@@ -64,12 +71,10 @@ class _Subgraph:
     def check(self, names: Sequence[str]) -> None:
         if self._subgraph.TensorsIsNone():
             raise InputError(f"{self._label} has no tensors; {CONVERT}")
-        for index in range(self._subgraph.TensorsLength()):
-            packed = self._source.child(self._subgraph.Tensors(index))
+        for index, packed in enumerate(self._source.children(self._subgraph, "Tensors")):
             if fault := self._tensor_fault(packed):
                 raise InputError(f"{self._label}: tensor {index} {fault}; {CONVERT}")
-        for index in range(self._subgraph.OperatorsLength()):
-            packed = self._source.child(self._subgraph.Operators(index))
+        for index, packed in enumerate(self._source.children(self._subgraph, "Operators")):
             if fault := self._operator_fault(packed, names):
                 raise InputError(f"{self._label}: operator {index} {fault}; {CONVERT}")
 
@@ -154,8 +159,7 @@ class _Subgraph:
         """Return whether a sparsity says of every dimension how it is stored."""
         if values.TraversalOrderIsNone() or values.DimMetadataIsNone():
             return False
-        for index in range(values.DimMetadataLength()):
-            stored = self._source.child(values.DimMetadata(index))
+        for stored in self._source.children(values, "DimMetadata"):
             if stored.Format() not in (_DENSE, _SPARSE):
                 return False
             if stored.Format() == _SPARSE and not all(
@@ -199,8 +203,7 @@ def _check_signature(source: Source, packed: Any, number: int, tensors: Sequence
         raise InputError(f"{label} is of subgraph {subgraph} of {len(tensors)}; {CONVERT}")
     words = [packed.SignatureKey()]
     for field in ("Inputs", "Outputs"):
-        for place in range(getattr(packed, f"{field}Length")()):
-            named = source.child(getattr(packed, field)(place))
+        for named in source.children(packed, field):
             words.append(named.Name() or b"")
             if named.TensorIndex() >= tensors[subgraph]:
                 raise InputError(
@@ -212,3 +215,99 @@ def _check_signature(source: Source, packed: Any, number: int, tensors: Sequence
             word.decode()
         except UnicodeDecodeError:
             raise InputError(f"{label} has a name that is no UTF-8; {CONVERT}") from None
+
+
+_STABLEHLO_KERNELS = {
+    *("STABLEHLO_ADD", "STABLEHLO_COMPOSITE", "STABLEHLO_GATHER", "STABLEHLO_MAXIMUM"),
+    *("STABLEHLO_MINIMUM", "STABLEHLO_MULTIPLY", "STABLEHLO_PAD", "STABLEHLO_REDUCE_WINDOW"),
+    *("STABLEHLO_RNG_BIT_GENERATOR", "STABLEHLO_SCATTER"),
+}
+
+NO_KERNEL = frozenset(
+    {name for name in OPERATOR_CODES if name.startswith("STABLEHLO_")} - _STABLEHLO_KERNELS
+    | {"HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE"}
+    | {"CALL", "CEIL", "CONCAT_EMBEDDINGS", "DELEGATE", "ELU", "ROUND", "SEGMENT_SUM"}
+    | {"PLACEHOLDER_FOR_GREATER_OP_CODES"}
+)
+"""Operators of the schema that no version of a reference kernel computes."""
+
+LOWEST_VERSIONS = {"BROADCAST_TO": 2}
+"""Operators whose version 1 has no reference kernel, and the lowest one that has."""
+
+ELEMENT_BITS = {
+    **dict(enumerate((32, 16, 32, 8, 64, 0, 8, 16, 64, 8, 64, 128, 64, 0, 0, 32, 16, 4, 16))),
+    **{19: 2, 20: 4, 21: 8, 22: 8},
+}
+"""Bits of an element by the code of its type, with those that are younger than the schema of
+`tflite`; 0 where the content decides it: text, resources, variants."""
+
+_DIMENSIONS = 8
+"""Numbers of an option that is a shape, or lists dimensions, at most."""
+
+_OF_DIMENSIONS = {"RESHAPE", "SQUEEZE", "STABLEHLO_GATHER", "STABLEHLO_PAD", "STABLEHLO_SCATTER"}
+
+_NEEDED = {
+    "BUCKETIZE": ("boundaries",),
+    "STABLEHLO_COMPOSITE": ("name", "composite_attributes"),
+    "STABLEHLO_PAD": ("edge_padding_low", "edge_padding_high", "interior_padding"),
+    "STABLEHLO_REDUCE_WINDOW": ("window_dimensions",),
+}
+"""Options that an operator cannot be without, if it has any."""
+
+_NOT_EMPTY = {"LSTM", "STABLEHLO_COMPOSITE", "STABLEHLO_PAD", "STABLEHLO_REDUCE_WINDOW"}
+"""Operators that cannot be without options."""
+
+_MEMBERS = {"kernel_type", "reduce_function", "weights_format"}
+"""Options that must be a member of their enum, and not its UNSUPPORTED."""
+
+_TYPES = {"in_data_type", "out_data_type", "out_type", "output_type", "quantized_bias_type"}
+"""Options that must be a type of elements."""
+
+
+def options_fault(source: Source, name: str, table: str | None, options: Any) -> str | None:
+    """Return in words which option of an operator LiteRT refuses to read; None if it reads all.
+
+    Raises `InputError` if options refer to bytes outside of the file.
+
+    ``table``, ``options``: its options' name and their accessors; None if it has none, or those of
+        another operator.
+    """
+    if table is None or options is None:
+        return f"{name} has no options" if name in _NOT_EMPTY else None
+    fields = option_fields(table)
+    for field in _NEEDED.get(name, ()):
+        held = getattr(options, f"{fields[field]}IsNone", None) or getattr(options, fields[field])
+        if held() in (True, None):
+            return f"{field} is left out"
+    lengths = {}
+    for field, accessor in fields.items():
+        if vector_type(table, accessor) is not None:
+            lengths[field] = source.vector(options, accessor).size
+        elif field in _TYPES | _MEMBERS and not _is_known(field, getattr(options, accessor)()):
+            return f"{field} has the unknown code {getattr(options, accessor)()}"
+    return _lengths_fault(name, lengths)
+
+
+def _is_known(field: str, code: int) -> bool:
+    if field in _TYPES:
+        return code in ELEMENT_BITS
+    codes = option_codes(field) or {}
+    return code in codes.values() and code != codes.get("UNSUPPORTED")
+
+
+def _lengths_fault(name: str, lengths: dict[str, int]) -> str | None:
+    """Return in words which vector of an operator's options is as long as it must not be."""
+    if name in _OF_DIMENSIONS:
+        for field, length in lengths.items():
+            if length > _DIMENSIONS:
+                return f"{field} has {length} numbers; the limit is {_DIMENSIONS}"
+    if name == "STABLEHLO_PAD" and len(set(lengths.values())) > 1:
+        return f"{', '.join(lengths)} are not of one length"
+    if name == "STABLEHLO_REDUCE_WINDOW":
+        count = lengths["window_dimensions"]
+        if not 0 < count <= _DIMENSIONS:
+            return f"window_dimensions has {count} numbers, not 1 to {_DIMENSIONS}"
+        for field, length in lengths.items():
+            if length not in (0, 2 * count if field == "padding" else count):
+                return f"{field} has {length} numbers for {count} window_dimensions"
+    return None

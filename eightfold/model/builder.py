@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from eightfold.model.registered import LOWEST_VERSIONS
+from eightfold.model.beside import LOWEST_VERSIONS
 from eightfold.model.schema import (
     OPERATOR_CODES,
     TENSOR_TYPES,
@@ -17,7 +17,7 @@ from eightfold.model.schema import (
     vector_type,
 )
 from eightfold.model.variables import CALL_ONCE
-from eightfold.model.writer import Table, pack
+from eightfold.model.writer import Table, code_table, pack
 
 
 class ModelBuilder:
@@ -215,7 +215,6 @@ class ModelBuilder:
 
     def build(self) -> bytes:
         """Return the file's bytes."""
-        greatest = OPERATOR_CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
         subgraphs = [
             Table(
                 "SubGraph",
@@ -232,15 +231,7 @@ class ModelBuilder:
         model = Table(
             "Model",
             Version=3,
-            OperatorCodes=[
-                Table(
-                    "OperatorCode",
-                    DeprecatedBuiltinCode=min(code, greatest),
-                    Version=version,
-                    BuiltinCode=code,
-                )
-                for code, version in self._codes
-            ],
+            OperatorCodes=[code_table(*key) for key in self._codes],
             Subgraphs=subgraphs,
             Description=self._description,
             Buffers=self._buffers,

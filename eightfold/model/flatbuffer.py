@@ -6,6 +6,7 @@ structure by pointing to the same bytes again and again.
 """
 
 import struct
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -74,6 +75,11 @@ class Source:
         """Check a table that a generated accessor returned, which may be None."""
         return None if generated is None else self.table(generated, generated._tab.Pos)
 
+    def children(self, generated: Any, field: str) -> Iterator[Any]:
+        """Yield the tables of a vector, checked."""
+        for place in range(getattr(generated, f"{field}Length")()):
+            yield self.child(getattr(generated, field)(place))
+
     def vector(self, generated: Any, field: str) -> np.ndarray:
         """Return a vector of numbers as a read-only view; empty if the file leaves it out."""
         if getattr(generated, field + "IsNone")():
@@ -87,11 +93,15 @@ class Source:
             return 0
         return generated._tab.Get(number_types.Int32Flags, generated._tab.Pos + offset)
 
-    def integers(self, generated: Any, field: str) -> tuple[int, ...]:
-        """Return a vector of integers as a tuple, counted."""
+    def counted(self, generated: Any, field: str) -> np.ndarray:
+        """Return `vector`, whose elements count."""
         vector = self.vector(generated, field)
         self.spend(vector.size)
-        return tuple(vector.tolist())
+        return vector
+
+    def integers(self, generated: Any, field: str) -> tuple[int, ...]:
+        """Return a vector of integers as a tuple, counted."""
+        return tuple(self.counted(generated, field).tolist())
 
 
 class _CheckedTable(table.Table):

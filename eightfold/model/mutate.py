@@ -15,7 +15,15 @@ import numpy as np
 from flatbuffers import number_types
 
 from eightfold.model.schema import DTYPES, OPERATOR_CODES, TENSOR_TYPES, UNIONS
-from eightfold.model.writer import Table, field_types, pack, unpack
+from eightfold.model.writer import (
+    Table,
+    code_table,
+    constant_data,
+    field_types,
+    operator_code,
+    pack,
+    unpack,
+)
 
 INTEGERS = (
     *(0, 1, 2, 3, 4, 5, 7, 8, 16, 31, 100, 127, 128, 255, 256, 4095),
@@ -134,7 +142,7 @@ class _Draft:
         return self.subgraph.fields["Operators"]
 
     def data(self, tensor: Table) -> bytes:
-        return _data(self.model, tensor)
+        return constant_data(self.model, tensor)
 
     def constants(self) -> list[Table]:
         return [tensor for tensor in self.tensors if self.data(tensor)]
@@ -146,7 +154,7 @@ class _Draft:
 
     def adopt(self, tensor: Table, place: int | None = None) -> bool:
         """Put a copy of a tensor of the donor in a place, or behind all; return if it has data."""
-        data, adopted = _data(self.donor, tensor), deepcopy(tensor)
+        data, adopted = constant_data(self.donor, tensor), deepcopy(tensor)
         place = len(self.tensors) if place is None else place
         self.tensors[place : place + 1] = [adopted]
         self.own_data(adopted, data)
@@ -168,12 +176,6 @@ class _Draft:
         size = int(np.prod(shape, dtype=object)) * kind.itemsize
         if 0 < size <= _FITTED:
             self.set_data(tensor, np.resize(np.frombuffer(data, np.uint8), size).tobytes())
-
-
-def _data(model: Table, tensor: Table) -> bytes:
-    buffers = model.fields["Buffers"]
-    index = tensor.fields.get("Buffer", 0)
-    return buffers[index].fields.get("Data", b"") if index < len(buffers) else b""
 
 
 def _changed(vector: np.ndarray, choices: _Choices) -> np.ndarray:
@@ -202,7 +204,7 @@ def _shape(draft: _Draft, choices: _Choices) -> None:
     """Change a tensor's shape; its constant data follows, mostly."""
     tensor = choices.of(draft.tensors)
     fitted = choices.below(4)
-    shape = tensor.fields.get("Shape", np.empty(0, np.int32))
+    shape = tensor.vector("Shape")
     if shape.size and choices.below(2) == 0:  # near to what it was
         shape = shape.copy()
         place = choices.below(shape.size)
@@ -236,8 +238,8 @@ def _quantization(draft: _Draft, choices: _Choices) -> None:
     held = tensor.fields.get("Quantization")
     values = held or Table("QuantizationParameters", Scale=np.ones(1, np.float32))
     tensor.fields["Quantization"] = values
-    scales = values.fields.get("Scale", np.empty(0, np.float32))
-    points = values.fields.get("ZeroPoint", np.empty(0, np.int64))
+    scales = values.vector("Scale", np.float32)
+    points = values.vector("ZeroPoint", np.int64)
     how = choices.below(7)
     if how == 0:
         values.fields["Scale"] = _changed(scales, choices)
@@ -250,7 +252,7 @@ def _quantization(draft: _Draft, choices: _Choices) -> None:
             choices.of(draft.tensors).fields.get("Quantization")
         )
     elif how == 4:  # per axis, as it should be
-        shape = tensor.fields.get("Shape", np.empty(0, np.int32))
+        shape = tensor.vector("Shape")
         dimension = choices.below(max(shape.size, 1))
         count = min(max(int(shape[dimension]), 0), 4096) if shape.size else 1
         values.fields |= {
@@ -276,7 +278,7 @@ def _edge(draft: _Draft, choices: _Choices) -> None:
 
 def _indices(draft: _Draft, owner: Table, choices: _Choices) -> None:
     field = choices.of(("Inputs", "Outputs"))
-    indices = owner.fields.get(field, np.empty(0, np.int32))
+    indices = owner.vector(field)
     how = choices.below(4)
     if how == 0:
         owner.fields[field] = _changed(indices, choices)
@@ -356,21 +358,14 @@ def _opcode(draft: _Draft, choices: _Choices) -> None:
 
 
 def _set_code(draft: _Draft, operator: Table, code: int) -> None:
-    greatest = OPERATOR_CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
-    fields = {"DeprecatedBuiltinCode": min(code, greatest), "Version": 1, "BuiltinCode": code}
-    draft.model.fields["OperatorCodes"].append(Table("OperatorCode", **fields))
+    draft.model.fields["OperatorCodes"].append(code_table(code))
     operator.fields["OpcodeIndex"] = len(draft.model.fields["OperatorCodes"]) - 1
 
 
 def _donor_operator(draft: _Draft, choices: _Choices) -> tuple[Table, int]:
     """Return an operator of the donor, and its code."""
     operator = deepcopy(choices.of(draft.donor.fields["Subgraphs"][0].fields["Operators"]))
-    return operator, _code(draft.donor, operator)
-
-
-def _code(model: Table, operator: Table) -> int:
-    code = model.fields["OperatorCodes"][operator.fields.get("OpcodeIndex", 0)].fields
-    return max(code.get("DeprecatedBuiltinCode", 0), code.get("BuiltinCode", 0))
+    return operator, operator_code(draft.donor, operator)
 
 
 def _disguise(draft: _Draft, choices: _Choices) -> None:
@@ -387,8 +382,8 @@ def _splice(draft: _Draft, choices: _Choices) -> None:
     operator, code = _donor_operator(draft, choices)
     _set_code(draft, operator, code)
     source = draft.donor.fields["Subgraphs"][0].fields["Tensors"]
-    read = operator.fields.get("Inputs", np.empty(0, np.int32))
-    written = operator.fields.get("Outputs", np.empty(0, np.int32))
+    read = operator.vector("Inputs")
+    written = operator.vector("Outputs")
     joined = choices.below(max(read.size, 1))
     places = {-1: -1}
     if read.size:
@@ -414,7 +409,7 @@ def _computed(draft: _Draft, choices: _Choices) -> None:
     """
     place = choices.below(len(draft.operators))
     operator = draft.operators[place]
-    read = operator.fields.get("Inputs", np.empty(0, np.int32))
+    read = operator.vector("Inputs")
     positions = [n for n, i in enumerate(read.tolist()) if _is_constant_integers(draft, i)]
     if not positions:
         return
@@ -426,7 +421,7 @@ def _computed(draft: _Draft, choices: _Choices) -> None:
     result.fields["Buffer"] = 0
     if how < 2:
         tensor.fields["Buffer"] = 0
-        edges = draft.subgraph.fields.get("Inputs", np.empty(0, np.int32))
+        edges = draft.subgraph.vector("Inputs")
         draft.subgraph.fields["Inputs"] = np.append(edges, np.int32(index))
     if how == 0:
         return
@@ -435,14 +430,14 @@ def _computed(draft: _Draft, choices: _Choices) -> None:
         values = np.frombuffer(draft.data(tensor), np.uint8)
         values = values[: len(values) // width * width].reshape(-1, width)
         draft.set_data(tensor, values[::-1].tobytes())
-    shape = result.fields.get("Shape", np.empty(0, np.int32))
+    shape = result.vector("Shape")
     name = "RESHAPE"
     options = Table("ReshapeOptions", NewShape=shape)
     source = index
     if how == 3:
         name = "SHAPE"
         options = Table("ShapeOptions", OutType=result.fields["Type"])
-        inputs = draft.subgraph.fields.get("Inputs", np.empty(0, np.int32)).tolist()
+        inputs = draft.subgraph.vector("Inputs").tolist()
         source = choices.of([i for i in inputs if 0 <= i < len(draft.tensors)] or [index])
         rank = len(draft.tensors[source].fields.get("Shape", ()))
         result.fields["Shape"] = np.array([rank], np.int32)
@@ -473,9 +468,9 @@ def _subgraph(draft: _Draft, choices: _Choices) -> None:
     elif how == 1:
         graph = deepcopy(draft.donor.fields["Subgraphs"][0])
         for operator in graph.fields["Operators"]:
-            _set_code(draft, operator, _code(draft.donor, operator))
+            _set_code(draft, operator, operator_code(draft.donor, operator))
         for tensor in graph.fields["Tensors"]:
-            draft.own_data(tensor, _data(draft.donor, tensor))
+            draft.own_data(tensor, constant_data(draft.donor, tensor))
         draft.subgraphs.append(graph)
     else:
         edges = {

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 
 from eightfold.model.schema import OPERATOR_CODES
-from eightfold.model.writer import Table, pack, unpack
+from eightfold.model.writer import Table, constant_data, operator_code, pack, unpack
 
 
 def part_of(model: bytes, operators: Collection[int]) -> bytes:
@@ -22,10 +22,10 @@ def part_of(model: bytes, operators: Collection[int]) -> bytes:
         the whole that it has, and results that nothing of it reads.
     """
     table = unpack(model)
-    fields = _subgraph(table).fields
+    subgraph = table.fields["Subgraphs"][0]
+    fields = subgraph.fields
     every: list[Table] = fields.get("Operators") or []
-    codes = [_code(each) for each in table.fields["OperatorCodes"]]
-    on_variables = [codes[operator.fields["OpcodeIndex"]] in _ON_VARIABLES for operator in every]
+    on_variables = [operator_code(table, operator) in _ON_VARIABLES for operator in every]
     stateful = any(on_variables[number] for number in operators)
     kept = [
         operator
@@ -33,12 +33,12 @@ def part_of(model: bytes, operators: Collection[int]) -> bytes:
         if number in operators or (stateful and on_variables[number])
     ]
     read, made = _tensors(kept, "Inputs"), _tensors(kept, "Outputs")
-    inputs, outputs = _indices(fields, "Inputs"), _indices(fields, "Outputs")
+    inputs, outputs = (subgraph.vector(name).tolist() for name in ("Inputs", "Outputs"))
+    tensors: list[Table] = fields.get("Tensors") or []
+    constants = {n for n, tensor in enumerate(tensors) if constant_data(table, tensor)}
     elsewhere = set(_tensors(every, "Inputs")) - set(read) - set(outputs)
     new_inputs = [index for index in inputs if index not in elsewhere]
-    new_inputs += [
-        index for index in read if index not in {*made, *inputs} and not _has_data(table, index)
-    ]
+    new_inputs += [index for index in read if index not in {*made, *inputs, *constants}]
     others = set(_tensors(every, "Outputs")) - set(made)
     new_outputs = [index for index in outputs if index not in others]
     new_outputs += [index for index in made if index not in {*read, *outputs}]
@@ -46,7 +46,7 @@ def part_of(model: bytes, operators: Collection[int]) -> bytes:
     fields["Inputs"] = np.array(new_inputs, np.int32)
     fields["Outputs"] = np.array(new_outputs, np.int32)
     used = {*read, *made, *new_inputs, *new_outputs}
-    for index, tensor in enumerate(fields.get("Tensors") or ()):
+    for index, tensor in enumerate(tensors):
         if index not in used:
             tensor.fields["Buffer"] = 0
     _drop_data(table)
@@ -59,32 +59,12 @@ _ON_VARIABLES = {
 }
 
 
-def _code(table: Table) -> int:
-    return max(table.fields["DeprecatedBuiltinCode"], table.fields["BuiltinCode"])
-
-
-def _subgraph(table: Table) -> Table:
-    return table.fields["Subgraphs"][0]
-
-
-def _indices(fields: dict, name: str) -> list[int]:
-    held = fields.get(name)
-    return [] if held is None else held.tolist()
-
-
 def _tensors(operators: Iterable[Table], name: str) -> list[int]:
     """Return the tensors of operators' inputs or outputs, each once, without operands left out."""
     found: Iterator[int] = (
-        index for operator in operators for index in _indices(operator.fields, name) if index >= 0
+        index for operator in operators for index in operator.vector(name).tolist() if index >= 0
     )
     return list(dict.fromkeys(found))
-
-
-def _has_data(table: Table, index: int) -> bool:
-    tensors = _subgraph(table).fields.get("Tensors") or []
-    buffers = table.fields.get("Buffers") or []
-    buffer = tensors[index].fields.get("Buffer", 0) if index < len(tensors) else 0
-    return buffer < len(buffers) and bool(buffers[buffer].fields.get("Data"))
 
 
 def _drop_data(table: Table) -> None:

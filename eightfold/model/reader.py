@@ -1,5 +1,6 @@
 """Read a .tflite file into a `Graph`, or say in one line why not."""
 
+import math
 import os
 import stat
 import struct
@@ -9,27 +10,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tflite
 
 from eightfold.common.errors import InputError, Untaken
-from eightfold.model.beside import check_beside
-from eightfold.model.flatbuffer import CONVERT, Source, text
-from eightfold.model.graph import Graph, Operator, Tensor
-from eightfold.model.registered import options_fault
+from eightfold.golden.errors import shortened
+from eightfold.model.beside import check_beside, options_fault
+from eightfold.model.flatbuffer import CONVERT, EXTERNAL_BUFFER, TO_INT8, Source, text
+from eightfold.model.graph import Graph, Operator, Quantization, Tensor
 from eightfold.model.schema import (
+    DTYPES,
     OPERATOR_NAMES,
+    TENSOR_TYPES,
     UNIONS,
-    decode_option,
-    option_fields,
+    decoded_options,
     options_name,
     options_table,
-    vector_type,
 )
-from eightfold.model.tensors import TensorReader
 from eightfold.model.variables import CALL_ONCE, Subgraph, initial_values, with_variables
 
 _QUANTIZED_DIMENSION = 16
 """Where a quantization's vtable says at which byte its table holds the quantized dimension."""
+
+_SHAPE = 4
+"""Where a tensor's vtable says at which byte its table refers to the shape."""
 
 
 def normalize_dimensions(model: bytes) -> bytes:
@@ -41,13 +45,9 @@ def normalize_dimensions(model: bytes) -> bytes:
 
     ``model``: the bytes of a ``.tflite`` file that `eightfold.model.read_model` has read.
     """
-    subgraph = tflite.Model.GetRootAs(model, 0).Subgraphs(0)
-    assert subgraph is not None, "a model that was read has a subgraph"
     changed = bytearray(model)
     places, kept = set(), set()
-    for index in range(subgraph.TensorsLength()):
-        tensor = subgraph.Tensors(index)
-        assert tensor is not None, "a vector has as many tensors as it says"
+    for tensor in _packed_tensors(model):
         values = tensor.Quantization()
         # A file without the field means 0, the schema's default.
         if values and (offset := values._tab.Offset(_QUANTIZED_DIMENSION)):
@@ -58,8 +58,10 @@ def normalize_dimensions(model: bytes) -> bytes:
     return bytes(changed)
 
 
-_SHAPE = 4
-"""Where a tensor's vtable says at which byte its table refers to the shape."""
+def _packed_tensors(model: bytes) -> list[Any]:
+    """Return the tensors of subgraph 0 of a model that was read."""
+    subgraph: Any = tflite.Model.GetRootAs(model, 0).Subgraphs(0)
+    return [subgraph.Tensors(index) for index in range(subgraph.TensorsLength())]
 
 
 def with_shapes(model: bytes, graph: Graph) -> bytes:
@@ -70,13 +72,9 @@ def with_shapes(model: bytes, graph: Graph) -> bytes:
     ``model``: the bytes of a ``.tflite`` file that `read_model` has read.
     ``graph``: what it read, with other shapes of the same ranks.
     """
-    subgraph = tflite.Model.GetRootAs(model, 0).Subgraphs(0)
-    assert subgraph is not None, "a model that was read has a subgraph"
     changed = bytearray(model) + bytes(-len(model) % 4)
     # Behind the file's tensors a graph has those of variables.
-    for tensor in graph.tensors[: subgraph.TensorsLength()]:
-        packed = subgraph.Tensors(tensor.index)
-        assert packed is not None, "a vector has as many tensors as it says"
+    for tensor, packed in zip(graph.tensors, _packed_tensors(model), strict=False):
         stated = tuple(packed.Shape(axis) for axis in range(packed.ShapeLength()))
         if not stated or stated == tensor.shape:
             continue
@@ -232,6 +230,159 @@ _DETECTION = (
 )
 
 
+_TENSOR_LIMIT = 1 << 31  # bytes of a tensor; the hardware's addresses have 32 bits
+_RANK_LIMIT = 32
+_HANDLE = TENSOR_TYPES["RESOURCE"]
+
+
+class _TensorReader:
+    """Reads all tensors of one subgraph.
+
+    ``model``, ``subgraph``: generated tables of that source.
+    """
+
+    def __init__(self, source: Source, model: Any, subgraph: Any) -> None:
+        self._source = source
+        self._model = model
+        self._subgraph = subgraph
+        self._buffer_count = model.BuffersLength()
+        self._given = set(source.integers(subgraph, "Inputs"))
+        self._computed = {
+            index
+            for operator in source.children(subgraph, "Operators")
+            for index in source.integers(operator, "Outputs")
+        }
+
+    def read(self) -> tuple[Tensor, ...]:
+        """Return the tensors; raise `InputError` for the first that is not sound."""
+        every = self._source.children(self._subgraph, "Tensors")
+        return tuple(self._tensor(index, packed) for index, packed in enumerate(every))
+
+    def marked(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Return which tensors are handles of variables, and which are variable themselves."""
+        packed = [*self._source.children(self._subgraph, "Tensors")]
+        return (
+            frozenset(i for i, each in enumerate(packed) if each.Type() == _HANDLE),
+            frozenset(i for i, each in enumerate(packed) if each.IsVariable()),
+        )
+
+    def _tensor(self, index: int, packed: Any) -> Tensor:
+        name = text(packed.Name())
+        code = packed.Type()
+        # For messages, until what the tensor really holds is known to be sound.
+        label = Tensor(index, name, (), np.dtype(np.int8), None, None)
+        if code == _HANDLE:
+            shape = self._shape(packed, label)
+            self._quantization(packed, label, shape, label.dtype)  # LiteRT looks at it too
+            return replace(label, shape=shape)
+        if code not in DTYPES:
+            kind = next((k for k, c in TENSOR_TYPES.items() if c == code), f"code {code}")
+            if kind == "VARIANT":
+                raise Untaken(
+                    f"{label} keeps state between runs; make the state an input and an output"
+                )
+            known = ", ".join(dtype.name for dtype in DTYPES.values())
+            raise Untaken(f"{label} has element type {kind}, not {known}; {TO_INT8}")
+        if packed.Sparsity() is not None:
+            raise Untaken(f"{label} is sparse; store it densely")
+        dtype = DTYPES[code]
+        shape = self._shape(packed, label)
+        size = math.prod(shape) * dtype.itemsize
+        if size >= _TENSOR_LIMIT:
+            raise InputError(
+                f"{label} of shape {shortened(shape)} has {size} bytes; "
+                f"the limit is {_TENSOR_LIMIT - 1}"
+            )
+        quantization = self._quantization(packed, label, shape, dtype)
+        content = self._content(packed, label)
+        if content is not None and packed.IsVariable():
+            raise InputError(f"{label} keeps state between runs, and has data; {CONVERT}")
+        if not size and content is None and index not in self._given | self._computed:
+            content = np.empty(0, np.uint8)  # of nothing, nothing is needed
+        if content is not None:
+            if content.size != size:
+                raise InputError(
+                    f"{label} of shape {shortened(shape)} and type {dtype.name} takes {size} "
+                    f"bytes, but its data has {content.size}; {CONVERT}"
+                )
+            content = content.view(dtype.newbyteorder("<")).reshape(shape)
+        # Without rank, () is no scalar but unknown; old files say so of scalars too.
+        stated = bool(shape) or packed.HasRank() or content is not None or index in self._given
+        signature = self._source.integers(packed, "ShapeSignature")
+        opened = index in self._given and bool(shape) and signature[:1] == (-1,)
+        return Tensor(index, name, shape, dtype, quantization, content, stated, opened)
+
+    def _shape(self, packed: Any, label: Tensor) -> tuple[int, ...]:
+        vector = self._source.vector(packed, "Shape")
+        if vector.size > _RANK_LIMIT:
+            raise Untaken(f"{label} has {vector.size} dimensions; the limit is {_RANK_LIMIT}")
+        shape = self._source.integers(packed, "Shape")
+        if min(shape, default=0) < 0:
+            raise Untaken(f"{label} has shape {shortened(shape)}; dimensions must be fixed")
+        return shape
+
+    def _content(self, packed: Any, label: Tensor) -> np.ndarray | None:
+        """Return the bytes of a constant as a view, or None.
+
+        As in LiteRT, buffer 0 stands for no data, whatever it has, and data without bytes is data.
+        """
+        index = packed.Buffer()
+        if index >= self._buffer_count:
+            raise InputError(f"{label} refers to buffer {index} of {self._buffer_count}; {CONVERT}")
+        buffer = self._source.child(self._model.Buffers(index))
+        external = self._source.number(packed, EXTERNAL_BUFFER)
+        if external or buffer.Offset():
+            raise Untaken(f"{label} has its data outside the flatbuffer; store it inside")
+        if index == 0 or buffer.DataIsNone():
+            return None
+        return self._source.vector(buffer, "Data")
+
+    def _quantization(
+        self, packed: Any, label: Tensor, shape: tuple[int, ...], dtype: np.dtype
+    ) -> Quantization | None:
+        values = self._source.child(packed.Quantization())
+        if values is None:
+            return None
+        if values.DetailsType():
+            raise Untaken(f"{label} has a custom quantization; use scale and zero point")
+        scale = self._source.counted(values, "Scale").astype(np.float32)
+        if not scale.size:
+            return None
+        stated = axis = values.QuantizedDimension()
+        if len(shape) == 1:
+            axis = 0  # files exist that repeat the weights' here; there is no choice
+        if not 0 <= axis < max(len(shape), 1):
+            raise InputError(
+                f"{label} is quantized along dimension {axis} of {len(shape)}; {CONVERT}"
+            )
+        if scale.size != 1 and (not shape or scale.size != shape[axis]):
+            raise InputError(
+                f"{label} has {scale.size} scales for shape {shortened(shape)}; "
+                f"give it one, or one per slice of dimension {axis}"
+            )
+        zero_point = self._zero_point(values, label, scale.size, dtype)
+        for array in (scale, zero_point):
+            array.setflags(write=False)
+        return Quantization(scale, zero_point, axis, None if stated == axis else stated)
+
+    def _zero_point(self, values: Any, label: Tensor, count: int, dtype: np.dtype) -> np.ndarray:
+        zero_point = self._source.counted(values, "ZeroPoint").astype(np.int64)
+        if zero_point.size != count:
+            raise InputError(
+                f"{label} has {count} scales and {zero_point.size} zero points; "
+                "give it as many of each"
+            )
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            outside = zero_point[(zero_point < limits.min) | (zero_point > limits.max)]
+            if outside.size:
+                raise InputError(
+                    f"{label} has the zero point {outside[0]}; {dtype.name} holds "
+                    f"{limits.min} to {limits.max}"
+                )
+        return zero_point
+
+
 class _Reader:
     """One reading of one file; messages do not name the file yet."""
 
@@ -249,7 +400,7 @@ class _Reader:
 
     def graph(self) -> Graph:
         packed = self._source.child(self._model.Subgraphs(0))
-        codes = [self._operator_code(i) for i in range(self._model.OperatorCodesLength())]
+        codes = [*map(self._operator_code, self._source.children(self._model, "OperatorCodes"))]
         main, used = self._part(packed, codes)
         main = self._inlined(main, codes)
         count = len(main.tensors)
@@ -266,7 +417,7 @@ class _Reader:
 
     def _part(self, packed: Any, codes: Sequence[tuple[bool, str]]) -> tuple[Subgraph, set[int]]:
         """Return a subgraph, and the numbers of the operator codes that it has."""
-        reader = TensorReader(self._source, self._model, packed)
+        reader = _TensorReader(self._source, self._model, packed)
         tensors = reader.read()
         operators = self._operators(packed, codes)
         used = [each.OpcodeIndex() for each in operators]
@@ -340,8 +491,7 @@ class _Reader:
         """Return the packed operators; refuse all at once that are not builtin."""
         operators = []
         unknown = {}
-        for index in range(subgraph.OperatorsLength()):
-            packed = self._source.child(subgraph.Operators(index))
+        for index, packed in enumerate(self._source.children(subgraph, "Operators")):
             code = packed.OpcodeIndex()
             if code >= len(known):
                 raise InputError(
@@ -363,9 +513,8 @@ class _Reader:
             raise InputError(f"among its operator codes is an unknown one, {strange[0]}; {CONVERT}")
         return operators
 
-    def _operator_code(self, index: int) -> tuple[bool, str]:
+    def _operator_code(self, packed: Any) -> tuple[bool, str]:
         """Return whether a code stands for a builtin operator, and its name or what it says."""
-        packed = self._source.child(self._model.OperatorCodes(index))
         # Old files have only the first field, which holds codes up to 127.
         code = max(packed.DeprecatedBuiltinCode(), self._source.number(packed, _BUILTIN_CODE))
         name = OPERATOR_NAMES.get(code, f"{_UNKNOWN}{code}")
@@ -419,12 +568,4 @@ class _Reader:
             self._source.table(values, content.Pos)
         if fault := options_fault(self._source, name, table, content and values):
             raise ValueError(fault)
-        options = {}
-        for field, accessor in option_fields(table).items():
-            if vector_type(table, accessor) is None:
-                value = getattr(values, accessor)()
-            else:
-                value = self._source.vector(values, accessor)
-                self._source.spend(value.size)
-            options[field] = decode_option(field, value)
-        return options
+        return decoded_options(table, values, self._source.counted)

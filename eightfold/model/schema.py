@@ -6,11 +6,12 @@ carry the schema's own snake_case names, enums are strings: ``{"padding": "SAME"
 
 The package has the schema of TensorFlow 2.18. What LiteRT has added since is refused when it is
 read: element types above 18, the operator STABLEHLO_CASE, data outside of the file (see
-`eightfold.model.tensors`). One addition is passed over: ``quant_spec`` of FULLY_CONNECTED, which
+`eightfold.model.reader`). One addition is passed over: ``quant_spec`` of FULLY_CONNECTED, which
 nothing here has ever read.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,40 +24,25 @@ _ENUM_OF_FIELD = {
     "compare_type": "StablehloComparisonType",
     "comparison_direction": "StablehloComparisonDirection",
     "fused_activation_function": "ActivationFunctionType",
-    "idx_out_type": "TensorType",
-    "in_data_type": "TensorType",
     "kernel_type": "LSTMKernelType",
-    "key_dtype": "TensorType",
     "mode": "MirrorPadMode",
-    "out_data_type": "TensorType",
-    "out_type": "TensorType",
-    "output_type": "TensorType",
     "padding": "Padding",
-    "quantized_bias_type": "TensorType",
     "reduce_function": "ReduceWindowFunction",
     "type": "LSHProjectionType",
-    "value_dtype": "TensorType",
     "weights_format": "FullyConnectedOptionsWeightsFormat",
+    **dict.fromkeys(("in_data_type", "out_data_type", "out_type", "output_type"), "TensorType"),
+    **dict.fromkeys(("idx_out_type", "key_dtype", "value_dtype"), "TensorType"),
+    "quantized_bias_type": "TensorType",
 }
 
 _SHARED_OPTIONS = {
-    "AVERAGE_POOL_2D": "Pool2DOptions",
+    **dict.fromkeys(("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D"), "Pool2DOptions"),
+    **dict.fromkeys(("MAXIMUM", "MINIMUM"), "MaximumMinimumOptions"),
+    **dict.fromkeys(("MEAN", "SUM", "REDUCE_ALL", "REDUCE_ANY"), "ReducerOptions"),
+    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD"), "ReducerOptions"),
+    **dict.fromkeys(("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"), "RandomOptions"),
     "CONV_3D_TRANSPOSE": "Conv3DOptions",
     "L2_NORMALIZATION": "L2NormOptions",
-    "L2_POOL_2D": "Pool2DOptions",
-    "MAXIMUM": "MaximumMinimumOptions",
-    "MAX_POOL_2D": "Pool2DOptions",
-    "MEAN": "ReducerOptions",
-    "MINIMUM": "MaximumMinimumOptions",
-    "MULTINOMIAL": "RandomOptions",
-    "RANDOM_STANDARD_NORMAL": "RandomOptions",
-    "RANDOM_UNIFORM": "RandomOptions",
-    "REDUCE_ALL": "ReducerOptions",
-    "REDUCE_ANY": "ReducerOptions",
-    "REDUCE_MAX": "ReducerOptions",
-    "REDUCE_MIN": "ReducerOptions",
-    "REDUCE_PROD": "ReducerOptions",
-    "SUM": "ReducerOptions",
     "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
 }
 
@@ -162,11 +148,29 @@ def encode_option(field: str, value: Any) -> Any:
     return value
 
 
-def decode_option(field: str, value: Any) -> Any:
-    """Return an option as a plain value: enums as strings, vectors as tuples, text as `str`.
+def decoded_options(
+    table: str, values: Any, vector: Callable[[Any, str], np.ndarray]
+) -> dict[str, Any]:
+    """Return an operator's options by field as plain values: those that are left out by default.
 
-    Raises `ValueError` if the code is not a member of the field's enum.
+    Raises `ValueError` if a code is not a member of the field's enum.
+
+    ``table``, ``values``: an options table's name, and its accessors from `options_table`.
+    ``vector``: reads a vector of numbers by the name of its accessor.
     """
+    return {
+        field: _decoded(
+            field,
+            getattr(values, accessor)()
+            if vector_type(table, accessor) is None
+            else vector(values, accessor),
+        )
+        for field, accessor in option_fields(table).items()
+    }
+
+
+def _decoded(field: str, value: Any) -> Any:
+    """Return an option as a plain value: enums as strings, vectors as tuples, text as `str`."""
     if isinstance(value, np.ndarray):
         return tuple(value.tolist())
     if isinstance(value, bytes):

@@ -7,8 +7,9 @@ import flatbuffers
 import numpy as np
 import tflite
 from flatbuffers import number_types
+from numpy.typing import DTypeLike
 
-from eightfold.model.schema import UNIONS
+from eightfold.model.schema import OPERATOR_CODES, UNIONS
 
 _FILE_IDENTIFIER = b"TFL3"
 _ALIGNMENT = 16  # bytes; the schema forces it on constant data, the generated functions do not
@@ -30,6 +31,11 @@ class Table:
     def __init__(self, name: str, **fields: Any) -> None:
         self.name = name
         self.fields = fields
+
+    def vector(self, field: str, dtype: DTypeLike = np.int32) -> np.ndarray:
+        """Return a vector of numbers; one of ``dtype`` without elements if it is left out."""
+        held = self.fields.get(field)
+        return np.empty(0, dtype) if held is None else held
 
 
 def write(builder: flatbuffers.Builder, value: Any) -> Any:
@@ -80,6 +86,25 @@ def unpack(content: bytes) -> Table:
     does not know and custom quantizations are left out.
     """
     return _table(tflite.Model.GetRootAs(content, 0))
+
+
+def code_table(code: int, version: int = 1) -> Table:
+    """Return the table of an operator's code; readers of old files look at the first field only."""
+    greatest = OPERATOR_CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
+    fields = {"DeprecatedBuiltinCode": min(code, greatest), "Version": version, "BuiltinCode": code}
+    return Table("OperatorCode", **fields)
+
+
+def operator_code(model: Table, operator: Table) -> int:
+    """Return the code of an operator of a table ``Model``; old files have one of two fields."""
+    code = model.fields["OperatorCodes"][operator.fields.get("OpcodeIndex", 0)].fields
+    return max(code.get("DeprecatedBuiltinCode", 0), code.get("BuiltinCode", 0))
+
+
+def constant_data(model: Table, tensor: Table) -> bytes:
+    """Return the data of a tensor of a table ``Model``; empty if it has none."""
+    buffers, index = model.fields.get("Buffers") or [], tensor.fields.get("Buffer", 0)
+    return (index < len(buffers) and buffers[index].fields.get("Data")) or b""
 
 
 @cache

@@ -13,7 +13,7 @@ import pytest
 from ai_edge_litert import schema_py_generated as generated
 
 from eightfold.common.errors import InputError
-from eightfold.model.registered import ELEMENT_BITS, NO_KERNEL
+from eightfold.model.beside import ELEMENT_BITS, NO_KERNEL
 from eightfold.model.schema import OPERATOR_CODES
 from eightfold.operators import load_model
 from eightfold.run.reference.oracle import Oracle, OracleError, OracleRejected
