@@ -7,8 +7,12 @@ import numpy as np
 from eightfold.cases.builder import Value
 from eightfold.cases.draws import (
     Case,
+    Extension,
+    GrowingNetwork,
+    Maker,
     Random,
     SingleOperator,
+    any_rank,
     beyond,
     broadcast_shapes,
     every_code,
@@ -20,7 +24,6 @@ from eightfold.cases.draws import (
     some_or_every_code,
     within_spec,
 )
-from eightfold.cases.growing import Extension, GrowingNetwork, Maker, any_rank
 from eightfold.operators.elementwise import NUMBERS
 
 BELOW_ONE = float(np.nextafter(np.float32(1), np.float32(0)))

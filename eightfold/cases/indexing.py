@@ -6,8 +6,15 @@ from math import prod
 import numpy as np
 
 from eightfold.cases.builder import Value
-from eightfold.cases.draws import Case, Random, choose, random_shape
-from eightfold.cases.growing import GrowingNetwork, Maker, is_image
+from eightfold.cases.draws import (
+    Case,
+    GrowingNetwork,
+    Maker,
+    Random,
+    choose,
+    is_image,
+    random_shape,
+)
 from eightfold.cases.movement import CopyModel, index_dtype
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")

@@ -8,12 +8,15 @@ import numpy as np
 from eightfold.cases.builder import Value
 from eightfold.cases.draws import (
     Case,
+    GrowingNetwork,
+    Maker,
     Random,
     SingleOperator,
     beyond,
     bounded,
     broadcasting,
     choose,
+    is_image,
     output_shape,
     random_activation,
     random_codes,
@@ -23,7 +26,6 @@ from eightfold.cases.draws import (
     random_window,
     random_zero_point,
 )
-from eightfold.cases.growing import GrowingNetwork, Maker, is_image
 
 FAR = (-33.0, 20.0)
 """Exponents of the multiplier where it is far from what spreads the results over int8."""

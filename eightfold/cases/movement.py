@@ -9,16 +9,19 @@ import numpy as np
 from eightfold.cases.builder import Value
 from eightfold.cases.draws import (
     Case,
+    GrowingNetwork,
+    Maker,
     Random,
     SingleOperator,
+    any_rank,
     beyond,
     choose,
     is_constant,
+    is_image,
     random_codes,
     random_shape,
     random_zero_point,
 )
-from eightfold.cases.growing import GrowingNetwork, Maker, any_rank, is_image
 
 
 class CopyModel(SingleOperator):

@@ -9,9 +9,8 @@ import zlib
 
 import numpy as np
 
-from eightfold.cases.draws import Bounds, Case, Random, bounded_by
+from eightfold.cases.draws import Bounds, Case, Maker, Random, bounded_by
 from eightfold.cases.elementwise import ELEMENTWISE
-from eightfold.cases.growing import Maker
 from eightfold.cases.indexing import INDEXING
 from eightfold.cases.matrix import MATRIX
 from eightfold.cases.movement import MOVEMENT

@@ -7,15 +7,18 @@ import numpy as np
 
 from eightfold.cases.draws import (
     Case,
+    Extension,
+    GrowingNetwork,
+    Maker,
     Random,
     SingleOperator,
     choose,
+    has_axes,
     random_codes,
     random_shape,
     random_truths,
     random_zero_point,
 )
-from eightfold.cases.growing import Extension, GrowingNetwork, Maker, has_axes
 
 TRUTHS = ("REDUCE_ALL", "REDUCE_ANY")
 """Reductions of truth values."""

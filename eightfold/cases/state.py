@@ -5,13 +5,15 @@ import numpy as np
 from eightfold.cases.builder import Value
 from eightfold.cases.draws import (
     Case,
+    GrowingNetwork,
+    Maker,
     Random,
     SingleOperator,
+    UnsuitableError,
     random_codes,
     random_shape,
     random_zero_point,
 )
-from eightfold.cases.growing import GrowingNetwork, Maker, UnsuitableError
 from eightfold.cases.movement import CopyModel
 from eightfold.golden.recurrent import GATES
 

@@ -13,8 +13,7 @@ import numpy as np
 from eightfold.campaign.records import GOOD, Case, Evidence, Unit
 from eightfold.campaign.suite import Result, Suite, oracle
 from eightfold.cases.draws import Case as Drawn
-from eightfold.cases.networks import DRAWN, network_rng, random_network
-from eightfold.cases.odd import MAX_ELEMENTS, odd_network
+from eightfold.cases.networks import DRAWN, MAX_ELEMENTS, network_rng, odd_network, random_network
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, CompiledNetwork, compile_network
 from eightfold.compiler.passes import Prepared, prepare
@@ -63,7 +62,7 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
 
 
 def is_odd(seed: int) -> bool:
-    """Return whether the network of a seed is one of `eightfold.cases.odd`."""
+    """Return whether the network of a seed is one of `eightfold.cases.networks`."""
     return seed % ODD_EVERY == ODD_EVERY - 1
 
 

@@ -7,8 +7,14 @@ from functools import cache
 import numpy as np
 import pytest
 
-from eightfold.cases.networks import DRAWN, network_rng
-from eightfold.cases.odd import LARGE, MAX_ELEMENTS, MOST_LARGE, odd_network
+from eightfold.cases.networks import (
+    DRAWN,
+    LARGE,
+    MAX_ELEMENTS,
+    MOST_LARGE,
+    network_rng,
+    odd_network,
+)
 from eightfold.compiler import HARDWARE
 from eightfold.model import Graph
 from eightfold.operators import load_model
