@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from eightfold.common.errors import InputError
 from eightfold.importer import onnx_qdq, openvino_ir
 from eightfold.importer.compare import FORM, Comparison, compare, drawn
-from eightfold.importer.layers import keep, may_keep
 from eightfold.importer.lower import Lowering
-from eightfold.importer.network import Fault, Network, Refused, refusals
+from eightfold.importer.network import Fault, Network, Refused, keep, may_keep, refusals
 from eightfold.importer.ranges import absorb, assign, relabel
 
 __all__ = ["FORM", "FRONT_ENDS", "Imported", "Refused", "import_model"]
@@ -75,7 +74,7 @@ def import_model(
     ``samples``: arrays by input, with a further first axis of samples: values that the source does
         not quantize get the range that they have over these. Without samples they get the least and
         the greatest value that they can have.
-    ``fallback``: whether layers of `layers.FUNCTIONS` that have no exact int8 form are kept: a
+    ``fallback``: whether layers of `network.FUNCTIONS` that have no exact int8 form are kept: a
         table has for each code the nearest one of what the source's runtime computes.
     """
     front_end = FRONT_ENDS.get(source.suffix)

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
 from eightfold.golden.quantization import Quantization
-from eightfold.importer.layers import take
-from eightfold.importer.network import Codes, Constant, Layer, Network, Refusal
+from eightfold.importer.network import Codes, Constant, Layer, Network, Refusal, take
 
 LOWEST_OPSET = 13
 """Of ONNX: the first with a scale for each channel, and with SoftMax along one axis."""

@@ -15,8 +15,7 @@ from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
 from eightfold.golden.errors import SpecError
 from eightfold.golden.fake_quantize import fake_quantize, to_codes, to_int8
-from eightfold.importer.layers import take
-from eightfold.importer.network import Codes, Constant, Layer, Network, Refusal
+from eightfold.importer.network import Codes, Constant, Layer, Network, Refusal, take
 
 FLOAT32 = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0}
 """Of the CPU plugin: float32 stays float32 on every processor. By itself it takes bfloat16 where
