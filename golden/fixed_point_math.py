@@ -27,15 +27,7 @@ from eightfold.golden.fixed_point import (
 _EXP_MINUS_EIGHTH = 1895147668
 _ONE_THIRD = 715827883
 # exp(-2^n) in Q0 for n = -2..4.
-_EXP_POWERS = (
-    (-2, 1672461947),
-    (-1, 1302514674),
-    (0, 790015084),
-    (1, 290630308),
-    (2, 39332535),
-    (3, 720401),
-    (4, 242),
-)
+_EXP_POWERS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
 _48_OVER_17 = 1515870810  # Q2
 _MINUS_32_OVER_17 = -1010580540  # Q2
 
@@ -56,7 +48,7 @@ def exp_on_negative(a: ArrayLike, integer_bits: int, fraction: int = 31) -> Inte
     rest = fine - value
     last = saturating_shift_left(fine, integer_bits, fraction)
     result = _exp_on_last_quarter(last, fraction)
-    for power, factor in _EXP_POWERS:
+    for power, factor in enumerate(_EXP_POWERS, -2):
         if power < integer_bits:
             bit = (rest >> (fraction - integer_bits + power)) & 1
             factor = _constant(factor, fraction)

@@ -133,16 +133,9 @@ def _index_of_extreme(name: str) -> Maker:
 
 
 ROWS: dict[str, Maker] = {
-    "ARG_MAX": _index_of_extreme("ARG_MAX"),
-    "ARG_MIN": _index_of_extreme("ARG_MIN"),
     "L2_NORMALIZATION": Maker(_l2_normalization, _extend_rows("L2_NORMALIZATION")),
-    "LOG_SOFTMAX": Maker(_exponentials("LOG_SOFTMAX"), _extend_rows("LOG_SOFTMAX")),
-    "MEAN": _reduction("MEAN"),
-    "REDUCE_ALL": _reduction("REDUCE_ALL"),
-    "REDUCE_ANY": _reduction("REDUCE_ANY"),
-    "REDUCE_MAX": _reduction("REDUCE_MAX"),
-    "REDUCE_MIN": _reduction("REDUCE_MIN"),
-    "SOFTMAX": Maker(_exponentials("SOFTMAX"), _extend_rows("SOFTMAX")),
-    "SUM": _reduction("SUM"),
+    **{name: Maker(_exponentials(name), _extend_rows(name)) for name in ("LOG_SOFTMAX", "SOFTMAX")},
+    **{name: _index_of_extreme(name) for name in ("ARG_MAX", "ARG_MIN")},
+    **{name: _reduction(name) for name in (*TRUTHS, "MEAN", "REDUCE_MAX", "REDUCE_MIN", "SUM")},
 }
 """By the operator's name."""

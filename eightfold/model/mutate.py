@@ -547,23 +547,12 @@ def _truncation(content: bytes, choices: _Choices) -> bytes:
     return content[: choices.below(len(content))] if content else content
 
 
+_FUNCTIONS = (
+    *(_shape, _type, _quantization, _operand, _option, _constant, _opcode, _disguise, _splice),
+    *(_computed, _subgraph, _transplant, _edge, _buffer, _reorder, _field),
+)
 _OF_TABLES: dict[str, Callable[[_Draft, _Choices], None]] = {
-    "shape": _shape,
-    "type": _type,
-    "quantization": _quantization,
-    "operand": _operand,
-    "option": _option,
-    "constant": _constant,
-    "opcode": _opcode,
-    "disguise": _disguise,
-    "splice": _splice,
-    "computed": _computed,
-    "subgraph": _subgraph,
-    "transplant": _transplant,
-    "edge": _edge,
-    "buffer": _buffer,
-    "reorder": _reorder,
-    "field": _field,
+    function.__name__.removeprefix("_"): function for function in _FUNCTIONS
 }
 
 _OF_BYTES: dict[str, Callable[[bytes, _Choices], bytes]] = {

@@ -349,12 +349,8 @@ class Definition:
             return None
         if self.dtype:
             return np.dtype(self.dtype)
-        values = [
-            tensor
-            for position, tensor in enumerate(node.inputs)
-            if tensor is not None and self.operand(position).values
-        ]
-        return values[0].dtype
+        inputs = ((self.operand(place), tensor) for place, tensor in enumerate(node.inputs))
+        return next(tensor.dtype for operand, tensor in inputs if tensor and operand.values)
 
 
 def _not_one_of(tensor: Tensor, dtypes: Sequence[str]) -> str:
