@@ -25,7 +25,7 @@ from eightfold.sim.simulator.sources import AcceleratorSource, Unit
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from examples.digits.images import load
-from lab.documents import cycles
+from lab.documents.figures import NETWORKS as MLPERF_TINY
 from tests.support.command import Call
 from tests.support.figures import expect_honest_figures
 from tests.support.hardware.twins import TWINS
@@ -35,7 +35,7 @@ from tests.support.models.single import unary
 
 ROOT = IMPORT_ROOT
 DIGITS = ROOT / "examples" / "digits" / "digits.tflite"
-LABELS = {network.stem: network.label for network in cycles.NETWORKS}
+LABELS = {network.stem: network.label for network in MLPERF_TINY}
 
 
 def test_golden_equals_litert_on_the_digits() -> None:

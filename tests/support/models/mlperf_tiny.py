@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from lab.documents import cycles
+from lab.documents.figures import NETWORKS as MLPERF_TINY
 from tests.support.models.beside import models, required
 
-NETWORKS = [network.stem for network in cycles.NETWORKS]
+NETWORKS = [network.stem for network in MLPERF_TINY]
 
 
 def mlperf_tiny(name: str) -> Path:
