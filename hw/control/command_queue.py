@@ -61,11 +61,8 @@ class CommandAssembler(Component):
             move.eq(queue.o.valid & queue.o.ready),
             self.o.valid.eq(complete),
         ]
-        place = Signal(range(max(command.words for command in self.commands)))
+        place, ends = self._count(m, move, queue.o.payload)
         words = self._assemble(m, move, place, queue.o.payload)
-        ends = self._ends(m, place, words[:8])
-        with m.If(move):
-            m.d.sync += place.eq(Mux(ends, 0, place + 1))
         if self.config.left_out:
             # What is 0 in every command takes no part in anything behind.
             used = reduce(or_, (used_bits(command, self.config) for command in self.commands))
@@ -77,20 +74,20 @@ class CommandAssembler(Component):
             m.d.sync += complete.eq(ends)
         return m
 
-    def _ends(self, m: Module, place: Signal, opcode: Value) -> Value:
-        """Return whether the word at ``place`` is its command's last.
-
-        ``opcode`` comes from the register of the first word: a RAM is slow from clock to output. It
-        is there in time, for a command has two words at least.
-        """
-        last = Signal.like(place)
-        with m.Switch(opcode):
-            for command in self.commands[1:]:
-                with m.Case(command.opcode.value):
-                    m.d.comb += last.eq(command.words - 1)
-            with m.Default():
-                m.d.comb += last.eq(self.commands[0].words - 1)
-        return place == last
+    def _count(self, m: Module, move: Value, word: Value) -> tuple[Signal, Value]:
+        """Return a word's place in its command, and whether it is the last one's."""
+        place = Signal(range(max(command.words for command in self.commands)))
+        last = Signal.like(place, init=self.commands[0].words - 1)
+        ends = place == last
+        with m.If(move):
+            m.d.sync += place.eq(Mux(ends, 0, place + 1))
+            with m.If(place == 0), m.Switch(word[:8]):
+                for command in self.commands[1:]:
+                    with m.Case(command.opcode.value):
+                        m.d.sync += last.eq(command.words - 1)
+                with m.Default():
+                    m.d.sync += last.eq(self.commands[0].words - 1)
+        return place, ends
 
     def _assemble(self, m: Module, move: Value, place: Signal, word: Value) -> Value:
         """Return the words so far, each in a register of its own: bits that nobody reads go."""
