@@ -1,8 +1,7 @@
 """The report of a campaign: a page, JUnit XML and JSON, of a campaign that ended, stopped or runs.
 
-`verdict` says in a sentence what has been shown; `facts` and `failures` gather what the `page`
-shows, which stays small however many cases there are; `junit` and `as_json` write every case, unit
-by unit.
+`verdict` says in a sentence what has been shown; `facts` gathers what the `page` shows, which stays
+small however many cases there are; `junit` and `as_json` write every case, unit by unit.
 
 Imports model, run.report, and the folder and database of `eightfold.campaign`.
 """

@@ -6,7 +6,8 @@ entries of the suite ``campaign``, so that what is not a pass is not shown as on
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import IO
 
@@ -40,30 +41,32 @@ class _Writer:
     def write(self) -> None:
         suites = _suites(self._results)
         shortcomings = _shortcomings(self._standing)
-        entries = sum(map(_elements, suites.values()), Counter())
-        totals = _totals(entries + Counter(kind for kind, _ in shortcomings.values()))
+        lacking = Counter(kind for kind, _ in shortcomings.values())
         seconds = sum(spent.seconds for spent in self._results.spent())
+        entries = sum(suites.values(), lacking)
         with (
             self._xml.document(),
-            self._xml.element("testsuites", name="eightfold campaign", time=seconds, **totals),
+            self._xml.suite("testsuites", entries, name="eightfold campaign", time=seconds),
         ):
-            self._xml.text("\n")
-            for (suite, column), counts in suites.items():
-                self._suite(suite, column, counts)
+            for (suite, column), kinds in suites.items():
+                self._column(suite, column, kinds)
             if shortcomings:
-                self._campaign(shortcomings)
+                with self._suite("campaign", lacking):
+                    for name, (kind, message) in shortcomings.items():
+                        self._xml.case(
+                            "campaign", name, kind=kind, message=message, of=name, text=message
+                        )
 
-    def _suite(self, suite: str, column: str, counts: Mapping[str, int]) -> None:
+    @contextmanager
+    def _suite(self, name: str, kinds: Counter[str], seconds: float = 0.0) -> Iterator[None]:
+        started = self._started
+        with self._xml.suite("testsuite", kinds, name=name, time=seconds, timestamp=started):
+            yield
+        self._xml.text("\n")
+
+    def _column(self, suite: str, column: str, kinds: Counter[str]) -> None:
         seconds = sum(planned.seconds or 0.0 for planned in self._results.units(suite, column))
-        name = f"{suite} {column}"
-        with self._xml.element(
-            "testsuite",
-            name=name,
-            time=seconds,
-            timestamp=self._started,
-            **_totals(_elements(counts)),
-        ):
-            self._xml.text("\n")
+        with self._suite(f"{suite} {column}", kinds, seconds):
             self._properties()
             for planned in self._results.units(suite, column):
                 if planned.state == "waiting":
@@ -72,7 +75,6 @@ class _Writer:
                 each = (planned.seconds or 0.0) / max(1, len(cases))
                 for case in cases:
                     self._case(planned.unit, case, each)
-        self._xml.text("\n")
 
     def _waiting(self, unit: Unit) -> None:
         message = f"{unit.count} {'cases have' if unit.count > 1 else 'case has'} not run"
@@ -99,19 +101,6 @@ class _Writer:
             text=f"{case.message}\n{repeat}\n",
         )
 
-    def _campaign(self, shortcomings: Mapping[str, tuple[str, str]]) -> None:
-        totals = _totals(Counter(kind for kind, _ in shortcomings.values()))
-        with self._xml.element(
-            "testsuite", name="campaign", **totals, time=0.0, timestamp=self._started
-        ):
-            for name, (kind, message) in shortcomings.items():
-                with (
-                    self._xml.element("testcase", classname="campaign", name=name, time=0.0),
-                    self._xml.element(kind, message=message, type=name),
-                ):
-                    self._xml.text(message)
-        self._xml.text("\n")
-
     def _properties(self) -> None:
         facts = self._facts
         named: dict[str, object] = {
@@ -127,30 +116,17 @@ def _class(unit: Unit, operator: str) -> str:
 
 
 def _suites(results: Results) -> dict[tuple[str, str], Counter[str]]:
-    """Return entries of every suite in every column: cases by verdict, and units that wait."""
+    """Return how many entries of every suite in every column hold which of `ELEMENTS`, or nothing.
+
+    A case has one, and a unit that waits.
+    """
     found: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for (suite, _, column, verdict), count in results.counts().items():
-        found[suite, column][verdict] += count if verdict != "waiting" else 0
+        found[suite, column][ELEMENTS.get(verdict, "")] += count if verdict != "waiting" else 0
     for planned in results.units():
-        found[planned.unit.suite, planned.unit.column]["waiting"] += planned.state == "waiting"
+        waits = planned.state == "waiting"
+        found[planned.unit.suite, planned.unit.column][ELEMENTS["waiting"]] += waits
     return found
-
-
-def _elements(counts: Mapping[str, int]) -> Counter[str]:
-    """Return how many entries hold which of `ELEMENTS`, or nothing."""
-    found: Counter[str] = Counter()
-    for verdict, count in counts.items():
-        found[ELEMENTS.get(verdict, "")] += count
-    return found
-
-
-def _totals(elements: Counter[str]) -> dict[str, int]:
-    return {
-        "tests": elements.total(),
-        "failures": elements["failure"],
-        "errors": elements["error"],
-        "skipped": elements["skipped"],
-    }
 
 
 def _shortcomings(standing: Standing) -> dict[str, tuple[str, str]]:

@@ -10,6 +10,7 @@ from eightfold.campaign.report.facts import (
     KINDS_LISTED,
     WORST_FIRST,
     Cell,
+    Failure,
     Kind,
     Place,
     add_bad,
@@ -20,16 +21,15 @@ from eightfold.campaign.report.facts import (
     kinds,
     listed,
     rate_chart,
+    read_failure,
     seconds_chart,
     shown_in_full,
     worked,
 )
-from eightfold.campaign.report.failures import Failure, read_failure
 from eightfold.campaign.report.verdict import Source, Standing
 from eightfold.campaign.store import Results, Row
 from eightfold.campaign.suite import suites
-from eightfold.run.report.charts import SERIES
-from eightfold.run.report.page import render
+from eightfold.run.report.page import SERIES, render
 
 SLOWEST = 12
 """Units that the page lists."""

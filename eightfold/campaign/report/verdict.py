@@ -16,16 +16,9 @@ from eightfold.run.report.page import Verdict
 class Standing:
     """How many cases ended how, and functional coverage.
 
-    Attributes
-    ----------
-    counts
-        Cases by verdict; those of units that have not ended are ``waiting``.
-    operators, columns
-        How many different ones there are.
-    coverage
-        None if none was asked for.
-    sections
-        What suites say of their cases, by the suites' names.
+    ``counts``: cases by verdict; those of units that have not ended are ``waiting``. ``operators``,
+    ``columns``: how many different ones there are; ``coverage``: None if none was asked for;
+    ``sections``: what suites say of their cases, by the suites' names.
     """
 
     counts: Mapping[str, int]

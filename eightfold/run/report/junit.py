@@ -1,6 +1,7 @@
-"""JUnit XML, piece by piece: elements and texts, without what XML cannot hold."""
+"""JUnit XML, piece by piece: suites and their entries, without what XML cannot hold."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
@@ -11,7 +12,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 class JUnitXml:
-    """Writes elements to an open file; `document` first, the elements within it."""
+    """Writes to an open file: `document` first, each `suite` in it, each `case` in that."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._xml = XMLGenerator(file, "utf-8", short_empty_elements=True)
@@ -23,6 +24,19 @@ class JUnitXml:
         yield
         self.text("\n")
         self._xml.endDocument()
+
+    @contextmanager
+    def suite(self, tag: str, kinds: Counter[str], **attributes: object) -> Iterator[None]:
+        """Begin a suite, or all of them, and end it; ``kinds``: of its entries, see `case`."""
+        counts = {
+            "tests": kinds.total(),
+            "failures": kinds["failure"],
+            "errors": kinds["error"],
+            "skipped": kinds["skipped"],
+        }
+        with self.element(tag, **attributes, **counts):
+            self.text("\n")
+            yield
 
     @contextmanager
     def element(self, tag: str, **attributes: object) -> Iterator[None]:

@@ -237,16 +237,9 @@ class StreamRecord:
 class TensorRecord:
     """A computed tensor, and how it compares.
 
-    Attributes
-    ----------
-    operator
-        The one that computes it, by index.
-    compared
-        Whether the reference had it.
-    different
-        Elements that differ from the reference's.
-    first
-        Index of the first of them, got and expected.
+    ``operator``: the one that computes it, by index; ``compared``: whether the reference had it;
+    ``different``: elements that differ from the reference's; ``first``: index of the first of them,
+    got and expected.
     """
 
     index: int
@@ -488,11 +481,8 @@ def hardware_reports(
 ) -> list[OperatorReport]:
     """Return a report for each operator of a graph that was prepared for the accelerator.
 
-    Parameters
-    ----------
-    cycles, work
-        By operator on the accelerator, as `eightfold.estimate.estimate.Estimate` has them; None
-        where no pass was timed.
+    ``cycles``, ``work``: by operator on the accelerator, as `eightfold.estimate.estimate.Estimate`
+    has them; None where no pass was timed.
     """
     network, rewritten = prepared.network, prepared.rewritten
     gone = rewritten.gone()

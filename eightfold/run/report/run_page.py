@@ -9,13 +9,11 @@ import numpy as np
 
 from eightfold import isa
 from eightfold.common.program import option_words
-from eightfold.run.report import charts
 from eightfold.run.report.clock import GIVEN
-from eightfold.run.report.memory_map import memory_maps
-from eightfold.run.report.page import Verdict, machine, render
+from eightfold.run.report.page import SERIES, Verdict, chart, machine, render
 from eightfold.run.report.result import OperatorReport, Record, RunResult, mac_limit, verdict
 from eightfold.run.report.table import times
-from eightfold.run.report.timeline import MATRIX, counts_of, timeline
+from eightfold.run.report.timeline import MATRIX, counts_of, memory_maps, timeline
 
 BAR = 22
 """Pixels of an operator in the chart of cycles."""
@@ -178,13 +176,13 @@ def _chart(rows: Sequence[OperatorRow], result: RunResult) -> str:
         above = 24 if len(rows) > LONG else 0  # where the end is out of sight, numbers there too
         cycles = [row.operator.cycles or 0 for row in rows]
         needed = [row.multipliers for row in rows]
-        axes.barh(places, cycles, 0.72, color=charts.SERIES[5], alpha=0.45, label="cycles")
-        axes.barh(places, needed, 0.72, color=charts.SERIES[0], label="limit of the multipliers")
+        axes.barh(places, cycles, 0.72, color=SERIES[5], alpha=0.45, label="cycles")
+        axes.barh(places, needed, 0.72, color=SERIES[0], label="limit of the multipliers")
         axes.vlines(
             [row.port for row in rows],
             places - 0.42,
             places + 0.42,
-            color=charts.SERIES[1],
+            color=SERIES[1],
             linewidth=3,
             label="limit of the memory port",
         )
@@ -205,7 +203,7 @@ def _chart(rows: Sequence[OperatorRow], result: RunResult) -> str:
         )
 
     label = f"cycles of the {len(rows)} operators of {result.model}, with their limits"
-    return charts.chart(draw, width=1196, height=80 + BAR * len(rows), label=label)
+    return chart(draw, width=1196, height=80 + BAR * len(rows), label=label)
 
 
 def _facts(result: RunResult) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eightfold.campaign.report.failures import (
+from eightfold.campaign.report.facts import (
     LOG_LINES,
     TENSORS_SHOWN,
     Difference,

@@ -10,9 +10,15 @@ import jinja2
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.run.report import charts
-from eightfold.run.report.charts import SERIES, chart
-from eightfold.run.report.page import State, Verdict, machine, render
+from eightfold.run.report.page import (
+    SERIES,
+    VARIABLES,
+    State,
+    Verdict,
+    chart,
+    machine,
+    render,
+)
 from tests.support.browser import Browser
 
 NASTY = "<script>alert('&')</script>"
@@ -66,7 +72,7 @@ def test_a_fact_that_is_missing_is_an_error() -> None:
 
 def test_every_variable_of_a_chart_is_one_of_the_page() -> None:
     style = page()
-    for variable in charts.VARIABLES.values():
+    for variable in VARIABLES.values():
         assert f"{variable}: #" in style, variable
 
 

@@ -12,9 +12,8 @@ from eightfold.isa import COUNTERS
 from eightfold.model.builder import ModelBuilder
 from eightfold.run.report import RunResult, mac_limit, verdict
 from eightfold.run.report.clock import Clock
-from eightfold.run.report.memory_map import memory_maps
 from eightfold.run.report.run_page import run_page
-from eightfold.run.report.timeline import axis_of, timeline
+from eightfold.run.report.timeline import axis_of, memory_maps, timeline
 from tests.eightfold.cli.test_cli import MODEL
 from tests.eightfold.run.report.recorded import golden, simulated
 from tests.support.browser import Browser
