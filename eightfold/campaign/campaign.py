@@ -80,12 +80,8 @@ def check_adapter(folder: Folder, named: str | None, units: Iterable[Unit] | Non
     A folder may come from a stranger: whatever it says, no file runs that its reader has not named.
     Adapters of the kit's own need not be.
 
-    Parameters
-    ----------
-    named
-        The adapter, as ``eightfold conform run`` takes it.
-    units
-        Those that are to run; all, if none are given.
+    ``named``: the adapter, as ``eightfold conform run`` takes it; ``units``: those that are to run;
+    all, if none are given.
     """
     if units is None:
         with folder.store() as store:
@@ -125,14 +121,9 @@ def go_on(
 ) -> str:
     """Run what waits in a campaign; return why it ended, as `Engine.run` does.
 
-    Parameters
-    ----------
-    folder, farm, builds
-        Which campaign, where, and the simulators that it takes.
-    budget
-        Seconds after which no more units begin.
-    options
-        ``limit``, ``stop_after`` and ``on_progress`` of the `Engine`.
+    ``folder``, ``farm``, ``builds``: which campaign, where, and the simulators that it takes;
+    ``budget``: seconds after which no more units begin; ``options``: ``limit``, ``stop_after`` and
+    ``on_progress`` of the `Engine`.
     """
     deadline = None if budget is None else time.monotonic() + budget
     with folder.alone(), folder.store(writable=True) as store:
@@ -164,23 +155,12 @@ def _no_more_than(farm: Farm, units: int) -> Farm:
 def repeat(
     folder: Folder, name: str, trace: Path | None = None, adapter: str | None = None
 ) -> tuple[Case, str]:
-    """Run a case again in this process.
+    """Run a case again in this process; return how it ended, and ``alone`` or ``with its unit``.
 
     Alone at first; if it passes so, with all cases of its unit, which run in one simulation.
 
-    Parameters
-    ----------
-    name
-        A case, as reports and folders of failures call it.
-    trace
-        File for the waves of the simulation.
-    adapter
-        Somebody's code through which the case is asked, see `check_adapter`.
-
-    Returns
-    -------
-    tuple of Case and str
-        How it ended, and ``alone`` or ``with its unit``.
+    ``name``: as reports and folders of failures call it; ``trace``: a file for the waves of the
+    simulation; ``adapter``: somebody's code through which the case is asked, see `check_adapter`.
     """
     with folder.store() as store:
         _, unit, seed = store.find_case(name)

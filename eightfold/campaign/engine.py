@@ -34,19 +34,17 @@ _LOOK_SECONDS = 5.0
 """After which without an outcome it is looked whether the scheduler is there."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class CampaignProgress:
     """How far a campaign is: cases that have ended, those before this session too."""
 
-    done: int
-    failed: int
-    lost: int
-    total: int
-    rate: float
+    done: int = 0
+    failed: int = 0
+    lost: int = 0
+    total: int = 0
+    rate: float = 0.0
     """Cases per second in this session."""
-    seconds: float
-    """Since it began."""
-    workers: int
+    workers: int = 0
 
     @property
     def left(self) -> float | None:
@@ -81,15 +79,11 @@ class Engine:
     deadline: float | None = None
     stop_after: int | None = None
     on_progress: Callable[[CampaignProgress], None] = lambda progress: None
+    _progress: CampaignProgress = field(init=False, default_factory=CampaignProgress)
     _begun: float = field(init=False, default=0.0)
     _before: int = field(init=False, default=0)
-    _done: int = field(init=False, default=0)
-    _bad: int = field(init=False, default=0)
-    _lost: int = field(init=False, default=0)
     _kept: int = field(init=False, default=0)
-    _total: int = field(init=False, default=0)
     _missed: int = field(init=False, default=0)
-    _workers: int = field(init=False, default=0)
 
     def run(self) -> str:
         """Run what waits; return why no more runs: complete, budget, or failures.
@@ -98,11 +92,12 @@ class Engine:
         full. What had ended until then is kept.
         """
         verdicts = self.store.verdicts()
-        self._total = self.store.total_cases()
-        self._before = self._done = sum(verdicts.values()) - verdicts["lost"]
+        self._before = sum(verdicts.values()) - verdicts["lost"]
+        self._progress.total = self.store.total_cases()
+        self._progress.done = self._before
         self._kept = sum(1 for _ in self.folder.failures.glob("*"))
         self._look()
-        session = self.store.begin_session(self._workers)
+        session = self.store.begin_session(self._progress.workers)
         self._begun = time.monotonic()
         why = "interrupted"
         try:
@@ -154,14 +149,14 @@ class Engine:
     def _why_to_stop(self) -> str:
         if self.deadline is not None and time.monotonic() >= self.deadline:
             return "budget"
-        if self.stop_after is not None and self._bad >= self.stop_after:
+        if self.stop_after is not None and self._progress.failed >= self.stop_after:
             return "failures"
         return ""
 
     def _look(self) -> int:
         """Ask which workers there are; return how many units they run at once."""
         threads = cast(dict[str, int], self.client.nthreads())  # the client is no coroutine's
-        self._workers = len(threads)
+        self._progress.workers = len(threads)
         return sum(threads.values())
 
     def _submit(self, number: int, unit: Unit) -> Future:
@@ -206,23 +201,14 @@ class Engine:
         self._count(outcome, state)
 
     def _count(self, outcome: Outcome, state: str) -> None:
+        progress = self._progress
         if state == "lost":
-            self._lost += len(outcome.cases)
+            progress.lost += len(outcome.cases)
         else:
-            self._done += len(outcome.cases)
-        self._bad += sum(case.verdict not in GOOD for case in outcome.cases)
-        seconds = time.monotonic() - self._begun
-        self.on_progress(
-            CampaignProgress(
-                done=self._done,
-                failed=self._bad,
-                lost=self._lost,
-                total=self._total,
-                rate=(self._done - self._before) / seconds,
-                seconds=seconds,
-                workers=self._workers,
-            )
-        )
+            progress.done += len(outcome.cases)
+        progress.failed += sum(case.verdict not in GOOD for case in outcome.cases)
+        progress.rate = (progress.done - self._before) / (time.monotonic() - self._begun)
+        self.on_progress(progress)
 
 
 def _of_all(unit: Unit, verdict: Verdict, text: str, log: str = "") -> Outcome:

@@ -1,11 +1,14 @@
 """Workers: processes of this machine, of a running scheduler, or jobs of a batch system.
 
-All by `dask.distributed` and `dask_jobqueue`; docs/decisions/0005 says why.
+All by `dask.distributed` and `dask_jobqueue`; docs/decisions/0005 says why. Machines
+know each other by keys, for whoever reaches a scheduler runs code.
 """
 
 import logging
 import os
+import shlex
 import signal
+import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,7 +22,6 @@ from dask.utils import parse_timedelta
 from distributed import Client, Nanny, SpecCluster
 from distributed.security import Security
 
-from eightfold.campaign.keys import security_of
 from eightfold.common.errors import InputError
 
 
@@ -45,14 +47,14 @@ def dask_setup(worker: object) -> None:
 TRIES = 3
 """Workers that may die of a unit before it is lost."""
 
-CLUSTERS = {
-    "slurm": "SLURMCluster",
-    "lsf": "LSFCluster",
-    "pbs": "PBSCluster",
-    "sge": "SGECluster",
-    "htcondor": "HTCondorCluster",
+CLUSTERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "slurm": ("SLURMCluster", {"job_name": "eightfold", "walltime": "08:00:00"}),
+    "lsf": ("LSFCluster", {"job_name": "eightfold", "walltime": "08:00"}),  # hours and minutes
+    "pbs": ("PBSCluster", {"job_name": "eightfold", "walltime": "08:00:00"}),
+    "sge": ("SGECluster", {"job_name": "eightfold", "walltime": "08:00:00"}),
+    "htcondor": ("HTCondorCluster", {"disk": "2GB"}),
 }
-"""Batch systems, and their classes in `dask_jobqueue`."""
+"""Batch systems: their classes in `dask_jobqueue`, and what these are given unless it is said."""
 
 ANSWER_SECONDS = 30
 """Within which a scheduler has to answer."""
@@ -76,8 +78,8 @@ class Farm:
     options
         Of the batch system's class, ``name=value``; a name that comes twice makes a list.
     keys
-        Folder of `eightfold.campaign.keys.make_keys`, for a scheduler or a cluster: who knows them
-        may connect. Processes of this machine have keys of their own, which are in no file.
+        Folder of `make_keys`, for a scheduler or a cluster: who knows them may connect. Processes
+        of this machine have keys of their own, which are in no file.
     """
 
     workers: int | None = None
@@ -231,15 +233,14 @@ def batch_cluster(name: str, options: Sequence[str], security: Security) -> Any:
     """
     import dask_jobqueue
 
-    given: dict[str, Any] = {"cores": 1, "processes": 1, "memory": "4GB", **_LONGEST[name]}
-    given |= {"job_name": "eightfold"} if name != "htcondor" else {}
-    given |= parse_options(options)
+    kind, usual = CLUSTERS[name]
+    given = {"cores": 1, "processes": 1, "memory": "4GB", **usual, **parse_options(options)}
     prologue = given.get("job_script_prologue", [])
     extra = given.get("worker_extra_args", [])
     given["job_script_prologue"] = [*_PROLOGUE, *_as_list(prologue)]
     given["worker_extra_args"] = ["--worker-class", _WORKER_CLASS, *_as_list(extra)]
     try:
-        return getattr(dask_jobqueue, CLUSTERS[name])(
+        return getattr(dask_jobqueue, kind)(
             python=sys.executable,
             scheduler_cls=Scheduler,
             scheduler_options={"dashboard": False, "dashboard_address": None},
@@ -249,7 +250,7 @@ def batch_cluster(name: str, options: Sequence[str], security: Security) -> Any:
     except (TypeError, ValueError) as error:
         raise InputError(
             f"--cluster {name}: {' '.join(str(error).split())}; --cluster-option takes what "
-            f"dask_jobqueue.{CLUSTERS[name]} does"
+            f"dask_jobqueue.{kind} does"
         ) from None
 
 
@@ -263,14 +264,6 @@ _PROLOGUE = (
     "export TMPDIR",
     "trap 'rm -rf \"$TMPDIR\"' EXIT",
 )
-
-_LONGEST: dict[str, dict[str, Any]] = {
-    "slurm": {"walltime": "08:00:00"},
-    "pbs": {"walltime": "08:00:00"},
-    "sge": {"walltime": "08:00:00"},
-    "lsf": {"walltime": "08:00"},  # hours and minutes
-    "htcondor": {"disk": "2GB"},
-}
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -317,3 +310,77 @@ def parse_time(option: str, text: str) -> float:
     if seconds <= 0:
         raise InputError(f"{option} {text}: is not a time such as 90s, 30m or 2h")
     return seconds
+
+
+CERTIFICATE, KEY = "cert.pem", "key.pem"
+
+
+def make_keys(folder: Path) -> None:
+    """Make a key and its certificate, which is good for a year, in a new folder.
+
+    All of a farm share them: scheduler, workers, and who runs campaigns. Only the user can read the
+    folder (0700). Raises `InputError` if the folder is there already, or cannot be made.
+    """
+    made = Security.temporary()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700)
+        for name, text in ((CERTIFICATE, made.tls_client_cert), (KEY, made.tls_client_key)):
+            number = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(number, "w", encoding="ascii") as file:
+                file.write(str(text))
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}; name a new folder") from None
+
+
+def security_of(folder: Path) -> Security:
+    """Return the keys of `make_keys`, for connections that are authenticated and encrypted.
+
+    Raises `InputError` if the folder has none, or others can read the key.
+    """
+    certificate, key = (str((folder / name).absolute()) for name in (CERTIFICATE, KEY))
+    try:
+        mode = os.stat(key).st_mode
+        os.stat(certificate)
+    except OSError as error:
+        raise InputError(
+            f"--keys {folder}: {error.strerror}; eightfold campaign keys DIR makes keys"
+        ) from None
+    if stat.S_IMODE(mode) & 0o077:
+        raise InputError(f"--keys {folder}: others can read the key; chmod 600 {key}")
+    made = Security(
+        require_encryption=True,
+        tls_ca_file=certificate,
+        **{f"tls_{role}_cert": certificate for role in _ROLES},
+        **{f"tls_{role}_key": key for role in _ROLES},
+    )
+    try:
+        made.get_connection_args("client")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise InputError(
+            f"--keys {folder}: is no key with its certificate: {reason}; eightfold campaign keys "
+            "DIR makes new ones"
+        ) from None
+    return made
+
+
+_ROLES = ("scheduler", "worker", "client")
+
+
+def farm_commands(folder: Path) -> str:
+    """Return the commands that start a farm with the keys in a folder."""
+    certificate, key = (shlex.quote(str(folder / name)) for name in (CERTIFICATE, KEY))
+    tls = f"--tls-ca-file {certificate} --tls-cert {certificate} --tls-key {key}"
+    return "\n".join(
+        [
+            # Its pages, which it cannot leave out, are none, and on the loopback.
+            "env DASK_TEMPORARY_DIRECTORY=$(mktemp -d) "
+            "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES=[] dask scheduler --protocol tls "
+            f"--host HOST --no-dashboard --dashboard-address 127.0.0.1:0 {tls}",
+            f"dask worker tls://HOST:8786 --nthreads 1 --local-directory $(mktemp -d) "
+            f"--worker-class eightfold.campaign.farm.Worker {tls}",
+            "eightfold campaign run SUITE --scheduler tls://HOST:8786 "
+            f"--keys {shlex.quote(str(folder))}",
+        ]
+    )

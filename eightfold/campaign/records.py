@@ -57,14 +57,9 @@ class Computing:
 class Unit(Computing):
     """A unit of work; the same unit gives the same outcome on every machine.
 
-    Attributes
-    ----------
-    suite
-        The name of a suite, see `eightfold.campaign.suite`.
-    operator
-        What the cases are about; empty where a suite has no operators.
-    first, count
-        Seeds of the cases: ``first`` and those that follow.
+    ``suite``: the name of a suite, see `eightfold.campaign.suite`; ``operator``: what the cases are
+    about; empty where a suite has no operators. ``first``, ``count``: seeds of the cases: ``first``
+    and those that follow.
     """
 
     suite: str
@@ -212,14 +207,8 @@ def digest_of(
 ) -> str:
     """Return the digest of an `Outcome`.
 
-    Parameters
-    ----------
-    cases
-        Operator, seed, verdict and message of each.
-    hits
-        As an outcome has them.
-    answers
-        SHA-256 of its answers, if it has any.
+    ``cases``: operator, seed, verdict and message of each; ``hits``: as an outcome has them;
+    ``answers``: SHA-256 of its answers, if it has any.
     """
     facts: list[Any] = sorted(cases)
     facts += [[*place, count] for place, count in sorted(hits.items())]

@@ -111,17 +111,9 @@ class Results(Closing):
     Raises `InputError` if the file is no campaign's or damaged, another process writes it, or a
     disk is full.
 
-    Parameters
-    ----------
-    path
-        The file.
-    writable
-        Whether it is written; it is made if it is not there.
+    ``path``: the file; ``writable``: whether it is written; it is made if it is not there.
 
-    Attributes
-    ----------
-    plan_digest
-        SHA-256 of the records of the units, as the file was opened.
+    ``plan_digest``: SHA-256 of the records of the units, as the file was opened.
     """
 
     plan_digest: str

@@ -317,7 +317,7 @@ def keys(folder: Path) -> None:
     The folder is the same on all of them: copy it, or keep it where all can read it. Who has it can
     run code on every worker. The commands that start a farm with it are printed.
     """
-    from eightfold.campaign.keys import farm_commands, make_keys
+    from eightfold.campaign.farm import farm_commands, make_keys
 
     make_keys(folder)
     click.echo(farm_commands(folder))

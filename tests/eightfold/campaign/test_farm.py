@@ -18,11 +18,12 @@ from eightfold.campaign.farm import (
     Farm,
     batch_cluster,
     connect,
+    make_keys,
     parse_options,
     parse_time,
+    security_of,
 )
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.keys import make_keys, security_of
 from eightfold.campaign.records import Unit
 from eightfold.campaign.suite import campaign_sources
 from eightfold.campaign.worker import Builds

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.campaign.keys import farm_commands, make_keys, security_of
+from eightfold.campaign.farm import farm_commands, make_keys, security_of
 from eightfold.common.errors import InputError
 
 

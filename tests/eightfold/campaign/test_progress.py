@@ -8,8 +8,8 @@ from rich.console import Console
 from eightfold.campaign import engine as progress
 from eightfold.campaign.engine import CampaignProgress, shown_progress, text_of
 
-HALF = CampaignProgress(done=1500, failed=2, lost=0, total=3000, rate=12.5, seconds=120, workers=2)
-BEGUN = CampaignProgress(done=0, failed=0, lost=0, total=3000, rate=0.0, seconds=0, workers=1)
+HALF = CampaignProgress(done=1500, failed=2, lost=0, total=3000, rate=12.5, workers=2)
+BEGUN = CampaignProgress(done=0, failed=0, lost=0, total=3000, rate=0.0, workers=1)
 
 
 def test_progress_in_words() -> None:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from eightfold.campaign.farm import Farm
-from eightfold.campaign.keys import farm_commands, make_keys
+from eightfold.campaign.farm import Farm, farm_commands, make_keys
 from eightfold.common.files import IMPORT_ROOT
 
 
