@@ -39,12 +39,8 @@ def run_program(
     Raises `InputError` if the file or the inputs are bad, a tool is missing, or the network does
     not fit.
 
-    Parameters
-    ----------
-    inputs
-        Real values by name, as the source has them; None draws codes with ``seed``.
-    backend
-        ``golden``, ``verilator`` or ``icarus``.
+    ``inputs``: real values by name, as the source has them; None draws codes with ``seed``.
+    ``backend``: ``golden``, ``verilator`` or ``icarus``.
     """
     program = Program.load(path)
     rng = np.random.default_rng(seed)

@@ -191,7 +191,7 @@ class Session(Closing):
         self.source = source
         self.memory = timing
         self.config_name = str(config) if not isinstance(config, AcceleratorConfig) else "custom"
-        self.reference = reference
+        self.reference = cast(Reference, reference)
         self.trace = trace
         self.progress = progress
         if no_rewrite:
@@ -420,13 +420,12 @@ class Session(Closing):
 
     def _network_runs(self, *args: Any, **options: Any) -> "list[NetworkRun]":
         """Return what `eightfold.run.simulate.simulate_network` does."""
-        if self.line is not None:
-            with needs_extra("board", "backend board"):
-                from eightfold.run.board import board_runs
-            return board_runs(*self.line, *args, **options)
-        from eightfold.run.simulate import simulate_network
+        from eightfold.run.simulate import board_runs, simulate_network
 
-        return simulate_network(*args, **options)
+        if self.line is None:
+            return simulate_network(*args, **options)
+        with needs_extra("board", "backend board"):
+            return board_runs(*self.line, *args, **options)
 
     def _simulate(
         self,
@@ -444,7 +443,6 @@ class Session(Closing):
         # The simulator's packages are needed, and loaded, only here.
         from eightfold.compiler.rewrite import rebuild
 
-        reference = cast(Reference, self.reference)
         options = {"compare": compare, "all_tensors": all_tensors, "stall": self.stall > 0}
         disturbed = ", ".join(name for name, given in options.items() if given)
         keep = all_tensors or compare
@@ -465,14 +463,14 @@ class Session(Closing):
         again: list[dict[int, np.ndarray]] = []
         for run, clean in zip(runs, timed, strict=True):
             wanted = computed if keep else outputs
-            tensors = rebuild(prepared.rewritten, run.tensors, wanted, reference)
+            tensors = rebuild(prepared.rewritten, run.tensors, wanted, self.reference)
             result = self._result(model, graph, tensors, prepared, clean)
             results.append(result)
             again.append({})
             if clean is None:
                 result.untimed = disturbed
             elif plain:
-                rebuilt = rebuild(plain.rewritten, clean.tensors, outputs, reference)
+                rebuilt = rebuild(plain.rewritten, clean.tensors, outputs, self.reference)
                 again[-1] = {index: rebuilt[index] for index in outputs}
         return results, again
 
@@ -483,7 +481,7 @@ class Session(Closing):
         return prepare(
             graph,
             self.config,
-            cast(Reference, self.reference),
+            self.reference,
             fallback=self.fallback == "golden",
             keep=keep,
             memory=self.memory,
@@ -503,15 +501,14 @@ class Session(Closing):
         from eightfold.compiler.rewrite import run_operators
         from eightfold.sim.simulator.runner import BenchFailed
 
-        rewritten = prepared.rewritten
-        reference = cast(Reference, self.reference)
+        rewritten, reference = prepared.rewritten, self.reference
         try:
             return self._network_runs(
                 rewritten.graph,
                 prepared.network,
                 batch,
                 simulator=cast(Literal["verilator", "icarus"], self.backend),
-                reference=self.reference,
+                reference=reference,
                 stall=stall,
                 source=self.source,
                 memory=self.memory,

@@ -1,13 +1,16 @@
-"""Run a compiled network on the simulated accelerator, what is left to golden in this process.
+"""Run a compiled network on the accelerator, what is left to golden in this process.
 
-`eightfold.Session` compiles, calls `simulate_network`, and makes `eightfold.run.report` of its
-runs. Simulators know streams and memory, not networks: this is where the two meet.
+`eightfold.Session` compiles, calls `simulate_network`, or `board_runs` for an FPGA, and makes
+`eightfold.run.report` of its runs. Simulators and boards know streams and memory, not networks:
+this is where the two meet.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,22 +135,81 @@ def simulate_network(
                 counts = result.events[:, 2:]
                 run.streams.append(StreamRecord(compiled=compiled, spans=spans, counts=counts))
 
-    runs = [NetworkRun(tensors={**graph.initial_state(), **inputs}) for inputs in batch]
     together = not graph.variables or len(network.segments) == 1
+    return [*_runs(graph, network, batch, simulate, compute, together=together)]
+
+
+def board_runs(
+    port: str,
+    baud: int,
+    patience: float,
+    graph: Graph,
+    network: CompiledNetwork,
+    batch: Sequence[Mapping[int, np.ndarray]],
+    *,
+    in_golden: InGolden,
+    **_: Any,
+) -> list[NetworkRun]:
+    """Run a network once for each input on a board at a serial port, as `simulate_network` does.
+
+    The host keeps the state of a network, and writes all inputs before each run: the memory of a
+    board holds one stream at a time. Cycles of operators are not known. Raises `InputError` as
+    `eightfold.boards.host.open_board` and `eightfold.boards.host.Loaded`. Raises `HardwareError` as
+    the latter's `run`.
+    """
+    from eightfold.boards.host import Loaded, open_board
+
+    with open_board(port, baud, patience) as board:
+        loaded: tuple[object, Loaded] | None = None
+
+        def compute(stream: Compiled, runs: Sequence[NetworkRun]) -> None:
+            nonlocal loaded
+            if loaded is None or loaded[0] is not stream:
+                loaded = stream, Loaded(board, stream, stream.config)
+            sizes = {tensor: graph.tensors[tensor].nbytes for tensor in stream.outputs}
+            for run in runs:
+                given = {tensor: run.tensors[tensor] for tensor in stream.inputs}
+                result = loaded[1].run(given, sizes)
+                run.cycles += result.cycles
+                for tensor, found in result.outputs.items():
+                    kind = graph.tensors[tensor]
+                    run.tensors[tensor] = np.frombuffer(found, kind.dtype).reshape(kind.shape)
+
+        runs = []
+        for run in _runs(graph, network, batch, compute, in_golden, together=False):
+            runs.append(run)
+            told = run.cycles, 1e3 * run.cycles / board.clock, board.clock / 1e6
+            logging.getLogger(__name__).warning(
+                "eightfold: %s", "board: {:,} cycles, {:.3f} ms at {:g} MHz".format(*told)
+            )
+    return runs
+
+
+def _runs(
+    graph: Graph,
+    network: CompiledNetwork,
+    batch: Sequence[Mapping[int, np.ndarray]],
+    on_accelerator: Callable[[Compiled, Sequence[NetworkRun]], None],
+    in_golden: InGolden,
+    *,
+    together: bool,
+) -> Iterator[NetworkRun]:
+    """Yield the runs of a batch: all of it stream by stream, or each from the state of the last."""
+    runs = [NetworkRun(tensors={**graph.initial_state(), **inputs}) for inputs in batch]
     previous: NetworkRun | None = None
     for group in [runs] if together else [[run] for run in runs]:
         if previous is not None:
             group[0].tensors |= graph.next_state(previous.tensors)
         for segment in network.segments:
             if segment.compiled is not None:
-                simulate(segment.compiled, group)
+                on_accelerator(segment.compiled, group)
                 continue
             for run in group:
-                run.tensors = compute(run.tensors, segment.operators)
+                run.tensors = in_golden(run.tensors, segment.operators)
+        for run, following in pairwise(group):
+            following.tensors |= graph.next_state(run.tensors)
+        yield from group
         previous = group[-1]
-    for run, following in pairwise(runs):
-        following.tensors |= graph.next_state(run.tensors)
-    return runs
 
 
 def _jobs(graph: Graph, compiled: Compiled, runs: Sequence[NetworkRun]) -> list[Run]:
