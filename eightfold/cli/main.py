@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,7 +14,7 @@ from rich.console import Console
 
 from eightfold.cli.board import board, port_options
 from eightfold.cli.campaign import campaign
-from eightfold.cli.check import check
+from eightfold.cli.check import check, info
 from eightfold.cli.compiler import (
     batch_option,
     cascade_option,
@@ -30,11 +31,10 @@ from eightfold.cli.compiler import (
 from eightfold.cli.doctor import doctor
 from eightfold.cli.hardware import synth, verilog
 from eightfold.cli.importing import import_command, taken
-from eightfold.cli.info import info
-from eightfold.cli.ops import ops
+from eightfold.cli.operator_list import ops
 from eightfold.common.errors import InputError
 from eightfold.common.extras import plugins
-from eightfold.common.files import npz_bytes, write_file
+from eightfold.common.files import npz_bytes, read_arrays, write_file
 from eightfold.common.program import (
     STATUSES,
     config_option,
@@ -227,25 +227,17 @@ def _run_program(
 
 def _load_inputs(path: Path) -> dict[str, np.ndarray]:
     """Read the arrays of an npz file."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(len(ARRAY_PREFIX))
-        if start == ARRAY_PREFIX:
+    with suppress(OSError), path.open("rb") as file:
+        if file.read(len(ARRAY_PREFIX)) == ARRAY_PREFIX:
             raise InputError(
                 f"--input {path}: a single array, .npy, which does not say whose values it has; "
                 f"write numpy.savez('in.npz', tensor_0=numpy.load('{path.name}')), by the names "
                 "that eightfold info shows"
             )
-        if not start.startswith(b"PK"):
-            raise InputError(f"--input {path}: cannot be read as .npz, which numpy.savez writes")
-        with np.load(path, allow_pickle=False) as archive:
-            return dict(archive)
-    except InputError:
-        raise
-    except OSError as error:
-        raise InputError(f"--input {path}: cannot be read as .npz: {error.strerror}") from None
-    except Exception as error:  # a damaged archive raises whatever zipfile, zlib or numpy likes
-        raise InputError(f"--input {path}: cannot be read as .npz: {error}") from None
+    try:
+        return read_arrays(path)
+    except InputError as error:
+        raise InputError(f"--input {error}") from None
 
 
 for _command in (

@@ -1,4 +1,4 @@
-"""What `eightfold ops` lists: each operator's row of the spec, engines, limits and throughput."""
+"""``eightfold ops``: each operator's row of the spec, engines, limits and throughput."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,6 +7,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from eightfold.common.program import CONFIG_HELP
+from eightfold.common.terminal import output_console
 from eightfold.operators import OPERATORS, SPEC_ROWS, spec_row
 from eightfold.target.config import AcceleratorConfig
 
@@ -145,8 +152,7 @@ class Description:
         return asdict(self)
 
 
-def describe(name: str, figures: Figures | None = None) -> Description:
-    """Return the description of an operator; ``figures`` take the place of those of `FILE`."""
+def _described(name: str, figures: Figures | None) -> Description:
     row = spec_row(name)
     record = records()[name]
     series = record.figures if figures is None else figures[name]
@@ -176,8 +182,11 @@ def _rate(label: str, counted: str, figures: Sequence[Figure]) -> Rate:
 
 
 def describe_all(figures: Figures | None = None) -> list[Description]:
-    """Return every operator: in the spec's order, then those beyond it by name."""
-    every = [describe(name, figures) for name in records()]
+    """Return every operator: in the spec's order, then those beyond it by name.
+
+    ``figures`` take the place of those of `FILE`.
+    """
+    every = [_described(name, figures) for name in records()]
     return sorted(every, key=lambda each: (each.row is None, each.row or 0, each.name))
 
 
@@ -186,3 +195,85 @@ def summary(descriptions: Sequence[Description]) -> str:
     rows = {each.row for each in descriptions if each.row is not None}
     more = sum(each.row is None for each in descriptions)
     return f"{len(rows)} of {len(SPEC_ROWS)} operators of the spec on hardware, and {more} more"
+
+
+_NARROWEST_TABLE = 80
+"""Columns of a terminal; with fewer, the words of a cell would stand one below the other."""
+
+_WITH_REFERENCE = 120
+"""Columns from which on the table also has the exact reference."""
+
+_WITH_WHOLE_REFERENCE = 140
+"""Columns from which on its name is whole."""
+
+_GOLDEN = "eightfold.golden."
+"""What that name begins with."""
+
+
+@click.command()
+@click.option("--config", help=f"{CONFIG_HELP}: mark what it leaves out; all are there without.")
+@click.option("--json", "as_json", is_flag=True, help="Print the operators as JSON.")
+def ops(config: str | None, as_json: bool) -> None:
+    """List the operators of the accelerator: engines, limits, throughput, exact reference."""
+    from eightfold.compiler.lower.lowering import GOLDEN_ALONE
+
+    sizes = AcceleratorConfig.load(config) if config else None
+    descriptions = [marked(each, sizes) for each in describe_all()] if sizes else describe_all()
+    if as_json:
+        click.echo(json.dumps([each.as_json() for each in descriptions], indent=1))
+        return
+
+    console = output_console(_WITH_WHOLE_REFERENCE)
+    _print(descriptions, console)
+    for name, reason in GOLDEN_ALONE.items():
+        console.print(f"  {name}: in golden alone, {reason}; with --fallback golden", markup=False)
+    click.echo(summary(descriptions))
+
+
+def _print(descriptions: Sequence[Description], console: Console) -> None:
+    """Print a row for each operator, or where the terminal is too narrow for that a paragraph."""
+    title = "operators of the accelerator; elements per cycle at config base"
+    if console.width < _NARROWEST_TABLE:
+        _print_paragraphs(title, descriptions, console)
+        return
+    with_reference = console.width >= _WITH_REFERENCE
+    left_out = _GOLDEN if console.width < _WITH_WHOLE_REFERENCE else ""
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("operator", no_wrap=True)
+    table.add_column("row", justify="right", no_wrap=True)
+    table.add_column("engine", no_wrap=True)
+    table.add_column("elements per cycle\nlimits", overflow="fold")
+    if with_reference:
+        within = f" in {left_out[:-1]}" if left_out else ""
+        table.add_column(f"exact reference{within}", no_wrap=True)
+    for each in descriptions:
+        table.add_row(
+            each.name,
+            "" if each.row is None else str(each.row),
+            _engines(each),
+            "\n".join(filter(None, (each.rate, each.limits))),
+            *([each.reference.removeprefix(left_out)] if with_reference else []),
+        )
+    console.print(title, markup=False, highlight=False)
+    console.print(table)
+    if not with_reference:
+        more = f"{_WITH_REFERENCE} columns, and --json, also show each operator's exact reference."
+        console.print(more, markup=False, highlight=False)
+
+
+def _print_paragraphs(title: str, descriptions: Sequence[Description], console: Console) -> None:
+    console.print(title, markup=False, highlight=False)
+    for each in descriptions:
+        facts = {
+            "row": "" if each.row is None else str(each.row),
+            "engine": _engines(each),
+            "limits": each.limits,
+            "elements per cycle": each.rate,
+            "exact reference": each.reference,
+        }
+        lines = [f"  {name}: {text}" for name, text in facts.items() if text]
+        console.print("\n".join([each.name, *lines]), markup=False, highlight=False)
+
+
+def _engines(description: Description) -> str:
+    return ", ".join(description.engines) or "none"

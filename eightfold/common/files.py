@@ -58,8 +58,14 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     Raises `InputError` if it cannot be read: it is not there, is cut, or holds Python objects.
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        with path.open("rb") as file:
+            if file.read(2) != b"PK":
+                raise InputError(f"{path}: cannot be read as .npz, which numpy.savez writes")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:
+                return dict(archive)
+    except InputError:
+        raise
     except OSError as error:
         reason = error.strerror or error
     except Exception as error:  # a damaged archive raises whatever zipfile, zlib or numpy likes
@@ -140,14 +146,9 @@ def named_or_file(
 
     Raises `InputError` if there is no such name or file, or the file is not valid.
 
-    Parameters
-    ----------
-    option, noun
-        What messages call it: the option that takes it, and one of ``known``.
-    source
-        A name of ``known``, or the path of a ``.toml`` file.
-    make
-        Makes it of the file's table; an InputError of it gets the file's path in front.
+    ``option``, ``noun``: what messages call it: the option that takes it, and one of ``known``;
+    ``source``: a name of ``known``, or the path of a ``.toml`` file; ``make``: makes it of the
+    file's table; an InputError of it gets the file's path in front.
     """
     if str(source) in known:
         return known[str(source)]

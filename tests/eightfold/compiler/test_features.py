@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from eightfold import isa
 from eightfold.cases.operators import OPERATORS, accelerator_case, case_rng
-from eightfold.cli.ops import ops
+from eightfold.cli.operator_list import ops
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network, computed
 from eightfold.compiler.exact import CompileError
