@@ -95,14 +95,8 @@ def write_project(
 
     Raises `InputError` if there is no such board or memory.
 
-    Parameters
-    ----------
-    name
-        One of `TARGETS`.
-    memory
-        One of the board's; None: the first.
-    baud
-        Bits per second of the host's line.
+    ``name``: one of `TARGETS`; ``memory``: one of the board's; None: the first. ``baud``: bits per
+    second of the host's line.
     """
     target = target_of(name)
     make_memory = target.memories[target.memory_name(memory)]

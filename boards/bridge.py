@@ -63,12 +63,8 @@ def crc_step(crc: Any, byte: Any) -> Any:
 class Bridge(LiteXModule):
     """Frames of a stream of bytes to a bus.
 
-    Attributes
-    ----------
-    sink, source
-        Bytes of the host, and for it. Those that come while an answer is on its way are lost.
-    bus
-        Wishbone, a master of whole words.
+    ``sink``, ``source``: bytes of the host, and for it. Those that come while an answer is on its
+    way are lost. ``bus``: Wishbone, a master of whole words.
     """
 
     def __init__(self) -> None:

@@ -56,17 +56,10 @@ class SerialBus:
     changes costs time alone, or ends with an error. Raises `InputError` from any method, if the
     port cannot be used, nothing answers, or nothing is at an address.
 
-    Parameters
-    ----------
-    port, baud
-        Its device, and bits per second.
-    patience
-        Seconds that an answer may take, beside the time of its bytes on the line.
+    ``port``, ``baud``: its device, and bits per second; ``patience``: seconds that an answer may
+    take, beside the time of its bytes on the line.
 
-    Attributes
-    ----------
-    repeats
-        Requests that were repeated.
+    ``repeats``: requests that were repeated.
     """
 
     def __init__(self, port: str, baud: int = BAUD, patience: float = PATIENCE) -> None:
@@ -149,14 +142,8 @@ class SerialBus:
 class Board(NamedTuple):
     """What a board says of itself.
 
-    Attributes
-    ----------
-    clock, memory
-        In Hz, and bytes.
-    configuration
-        CONFIGURATION_0 and _1.
-    steps
-        Addresses, values, and clock cycles to wait behind each: what makes memory ready.
+    ``clock``, ``memory``: in Hz, and bytes; ``configuration``: CONFIGURATION_0 and _1; ``steps``:
+    addresses, values, and clock cycles to wait behind each: what makes memory ready.
     """
 
     bus: Bus

@@ -94,15 +94,10 @@ def add_accelerator(
     bus's in both cases. A processor gets its interrupt. Raises `InputError` as `Eightfold`; or if
     there is such a cache.
 
-    Parameters
-    ----------
-    verilog
-        What ``eightfold verilog --unit accelerator`` has written.
-    origin
-        Of the registers; LiteX chooses it otherwise.
-    dram
-        ``soc.sdram`` behind ``soc.add_sdram(..., l2_cache_size=0)``. There must be no cache of the
-        bus before it, which the accelerator would not see.
+    ``verilog``: what ``eightfold verilog --unit accelerator`` has written; ``origin``: of the
+    registers; LiteX chooses it otherwise. ``dram``: ``soc.sdram`` behind ``soc.add_sdram(...,
+    l2_cache_size=0)``. There must be no cache of the bus before it, which the accelerator would not
+    see.
     """
     if dram is not None and hasattr(soc, "l2_cache"):
         raise InputError(

@@ -75,16 +75,9 @@ def add_memory(soc: SoCCore, memory: Memory, verilog: Path | str) -> Eightfold:
 class HostedSoC(SoCMini):
     """Memory, the accelerator, and a `Bridge` for a host at the pins ``serial``; no processor.
 
-    Parameters
-    ----------
-    platform, crg
-        The board's, and what makes the clock domain ``sys`` of ``clk_freq`` Hz on it.
-    memory
-        What becomes ``main_ram``.
-    verilog
-        Of the accelerator.
-    baud
-        Bits per second of the host's line.
+    ``platform``, ``crg``: the board's, and what makes the clock domain ``sys`` of ``clk_freq`` Hz
+    on it; ``memory``: what becomes ``main_ram``; ``verilog``: of the accelerator; ``baud``: bits
+    per second of the host's line.
     """
 
     def __init__(

@@ -60,10 +60,7 @@ def blocks_model(operators: int, size: int) -> bytes:
 
     Each has four operators and expands to 144 channels; the last one ends where there are enough.
 
-    Parameters
-    ----------
-    size
-        Rows and columns of every tensor.
+    ``size``: rows and columns of every tensor.
     """
     net = SeededNetwork(
         f"{operators} operators of inverted residual blocks with random weights", SEED

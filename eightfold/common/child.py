@@ -92,16 +92,9 @@ def packed(tensors: Mapping[int, np.ndarray]) -> bytes:
 class Child(Closing):
     """A Python process and the channel to it; what it writes to its streams is kept apart.
 
-    Parameters
-    ----------
-    start
-        Python statements that it runs. The first argument is the number of its socket.
-    arguments
-        Further ones, behind that.
-    timeout
-        Seconds that a message may take.
-    name
-        What messages call it.
+    ``start``: Python statements that it runs. The first argument is the number of its socket.
+    ``arguments``: further ones, behind that; ``timeout``: seconds that a message may take;
+    ``name``: what messages call it.
     """
 
     def __init__(self, start: str, arguments: Sequence[str], *, timeout: float, name: str) -> None:

@@ -32,12 +32,8 @@ def terminal_progress(text: str, *, after: float = 0.0) -> Iterator[OnProgress |
 
     Print to standard output when it has ended: a terminal would show both in one line.
 
-    Parameters
-    ----------
-    text
-        What is being done until the first call.
-    after
-        Seconds after which it is shown; not at all if it has ended by then.
+    ``text``: what is being done until the first call; ``after``: seconds after which it is shown;
+    not at all if it has ended by then.
     """
     console = Console(stderr=True)
     if not console.is_terminal:

@@ -15,12 +15,8 @@ from examples.digits.network import MODEL_FILE, TEST_FILE, WEIGHTS_FILE, Arrays,
 def float_correct(weights: Arrays, codes: np.ndarray, labels: np.ndarray) -> int:
     """Return how many images the float network classifies correctly.
 
-    Parameters
-    ----------
-    weights : dict of ndarray
-        As `examples.digits.network.forward` takes them.
-    codes, labels : ndarray
-        As `examples.digits.images.load` returns them.
+    ``weights``: as `examples.digits.network.forward` takes them; ``codes``, ``labels``: as
+    `examples.digits.images.load` returns them.
     """
     logits = forward(weights, images.to_real(codes))["logits"]
     return int(np.count_nonzero(logits.argmax(axis=1) == labels))
@@ -31,12 +27,8 @@ def int8_correct(model: bytes, codes: np.ndarray, labels: np.ndarray) -> int:
 
     Equal highest probabilities count for the lowest class, as in ARG_MAX.
 
-    Parameters
-    ----------
-    model : bytes
-        With one input, (1, 8, 8, 1), and one output, (1, 10).
-    codes, labels : ndarray
-        As `examples.digits.images.load` returns them.
+    ``model``: with one input, (1, 8, 8, 1), and one output, (1, 10); ``codes``, ``labels``: as
+    `examples.digits.images.load` returns them.
     """
     graph = load_model(model)
     (source,), (output,) = graph.inputs, graph.outputs

@@ -24,82 +24,52 @@ SAMPLE_FILE = FOLDER / "sample.npz"
 MODEL_FILE = FOLDER / "digits.tflite"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Layer:
-    """One operator of the network.
-
-    Attributes
-    ----------
-    name : str
-        Name of the layer, of its output tensor and of its weights.
-    operator : str
-        The TFLite operator, for example ``"CONV_2D"``.
-    inputs : tuple of str
-        Names of the tensors read, in the operator's order.
-    channels : int
-        Output channels of ``CONV_2D`` and ``FULLY_CONNECTED``; 0 elsewhere.
-    size : int
-        Height and width of the (square) kernel or window; 0 without one.
-    stride : int
-        Step of the kernel or window, the same both ways.
-    activation : str
-        Fused activation: ``"NONE"``, ``"RELU"`` or ``"RELU6"``.
-    like : str
-        For ``QUANTIZE``: the tensor that the output shares scale and zero point with.
-    """
+    """One operator of the network."""
 
     name: str
+    """Of its output tensor and of its weights too."""
     operator: str
+    """Such as ``"CONV_2D"``."""
     inputs: tuple[str, ...]
+    """Names of the tensors read, in the operator's order."""
     channels: int = 0
+    """Of the output of ``CONV_2D`` and ``FULLY_CONNECTED``; 0 elsewhere."""
     size: int = 0
+    """Height and width of the (square) kernel or window; 0 without one."""
     stride: int = 1
+    """Of the kernel or window, the same both ways."""
     activation: str = "NONE"
+    """Fused: ``"NONE"``, ``"RELU"`` or ``"RELU6"``."""
     like: str = ""
+    """For ``QUANTIZE``: the tensor that the output shares scale and zero point with."""
 
 
 # A 3x3 stem; a reduction by a depthwise and a pooling branch side by side; a residual block of
 # depthwise and pointwise convolution whose channels are gated by what the whole image looks like
 # (squeeze and excitation); and a linear classifier.
 LAYERS = (
-    Layer(
-        name="stem", operator="CONV_2D", inputs=("image",), channels=32, size=3, activation="RELU"
-    ),
-    Layer(name="reduce", operator="DEPTHWISE_CONV_2D", inputs=("stem",), size=3, stride=2),
-    Layer(name="peak", operator="MAX_POOL_2D", inputs=("stem",), size=2, stride=2),
+    Layer("stem", "CONV_2D", ("image",), channels=32, size=3, activation="RELU"),
+    Layer("reduce", "DEPTHWISE_CONV_2D", ("stem",), size=3, stride=2),
+    Layer("peak", "MAX_POOL_2D", ("stem",), size=2, stride=2),
     # ADD would rescale the pooled branch by itself; QUANTIZE gives both branches one scale first,
     # as operators without a rescaling of their own need it.
-    Layer(name="peak_rescaled", operator="QUANTIZE", inputs=("peak",), like="reduce"),
-    Layer(name="joined", operator="ADD", inputs=("reduce", "peak_rescaled")),
-    Layer(
-        name="spatial", operator="DEPTHWISE_CONV_2D", inputs=("joined",), size=3, activation="RELU"
-    ),
-    Layer(name="mixed", operator="CONV_2D", inputs=("spatial",), channels=32, size=1),
-    Layer(name="squeeze", operator="AVERAGE_POOL_2D", inputs=("mixed",), size=4, stride=4),
-    Layer(
-        name="excite",
-        operator="CONV_2D",
-        inputs=("squeeze",),
-        channels=8,
-        size=1,
-        activation="RELU",
-    ),
-    Layer(name="opening", operator="CONV_2D", inputs=("excite",), channels=32, size=1),
-    Layer(name="gate", operator="LOGISTIC", inputs=("opening",)),
-    Layer(name="gated", operator="MUL", inputs=("mixed", "gate")),
-    Layer(name="residual", operator="ADD", inputs=("joined", "gated"), activation="RELU"),
-    Layer(
-        name="wide",
-        operator="CONV_2D",
-        inputs=("residual",),
-        channels=48,
-        size=1,
-        activation="RELU6",
-    ),
-    Layer(name="pooled", operator="MAX_POOL_2D", inputs=("wide",), size=2, stride=2),
-    Layer(name="flat", operator="RESHAPE", inputs=("pooled",)),
-    Layer(name="logits", operator="FULLY_CONNECTED", inputs=("flat",), channels=CLASSES),
-    Layer(name="probabilities", operator="SOFTMAX", inputs=("logits",)),
+    Layer("peak_rescaled", "QUANTIZE", ("peak",), like="reduce"),
+    Layer("joined", "ADD", ("reduce", "peak_rescaled")),
+    Layer("spatial", "DEPTHWISE_CONV_2D", ("joined",), size=3, activation="RELU"),
+    Layer("mixed", "CONV_2D", ("spatial",), channels=32, size=1),
+    Layer("squeeze", "AVERAGE_POOL_2D", ("mixed",), size=4, stride=4),
+    Layer("excite", "CONV_2D", ("squeeze",), channels=8, size=1, activation="RELU"),
+    Layer("opening", "CONV_2D", ("excite",), channels=32, size=1),
+    Layer("gate", "LOGISTIC", ("opening",)),
+    Layer("gated", "MUL", ("mixed", "gate")),
+    Layer("residual", "ADD", ("joined", "gated"), activation="RELU"),
+    Layer("wide", "CONV_2D", ("residual",), channels=48, size=1, activation="RELU6"),
+    Layer("pooled", "MAX_POOL_2D", ("wide",), size=2, stride=2),
+    Layer("flat", "RESHAPE", ("pooled",)),
+    Layer("logits", "FULLY_CONNECTED", ("flat",), channels=CLASSES),
+    Layer("probabilities", "SOFTMAX", ("logits",)),
 )
 
 WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
@@ -148,18 +118,10 @@ def forward(weights: Arrays, images: np.ndarray) -> Arrays:
     All arithmetic is float64: its rounding errors, which differ from machine to machine with
     the summation order, then stay far below the float32 scales that calibration derives.
 
-    Parameters
-    ----------
-    weights : dict of ndarray
-        ``<name>.filter`` in TFLite's layout (CONV_2D OHWI, DEPTHWISE_CONV_2D 1HWO,
-        FULLY_CONNECTED OK) and ``<name>.bias`` of shape (O,), any float dtype.
-    images : ndarray, shape (N, 8, 8, 1)
-        Real values in [0, 1].
-
-    Returns
-    -------
-    dict of ndarray, float64
-        Tensor of every layer by name, first axis N, and ``image``.
+    ``weights``: ``<name>.filter`` in TFLite's layout (CONV_2D OHWI, DEPTHWISE_CONV_2D 1HWO,
+    FULLY_CONNECTED OK) and ``<name>.bias`` of shape (O,), any float dtype. ``images``: real values
+    in [0, 1], shape (N, 8, 8, 1). Returns by name the tensor of every layer, float64, first axis N,
+    and ``image``.
     """
     tensors: Arrays = {"image": images.astype(np.float64)}
     for layer in LAYERS:

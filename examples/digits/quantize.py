@@ -57,17 +57,9 @@ def from_range(values: np.ndarray) -> Quantization:
 
 
 def calibrate(tensors: Arrays) -> dict[str, Quantization]:
-    """Choose the quantization of every tensor.
+    """Choose each tensor's quantization: by its range, but where the spec prescribes or ties it.
 
-    Parameters
-    ----------
-    tensors : dict of ndarray
-        Every tensor of the float network on the calibration images, as `forward` returns them.
-
-    Returns
-    -------
-    dict of Quantization
-        By the range of the tensor, except where the spec prescribes or ties it.
+    ``tensors``: those of the float network on the calibration images, as `forward` returns them.
     """
     chosen = {"image": Quantization(images.IMAGE_SCALE, images.IMAGE_ZERO_POINT)}
     for layer in LAYERS:
@@ -84,21 +76,11 @@ def calibrate(tensors: Arrays) -> dict[str, Quantization]:
 
 
 def quantize_filter(values: np.ndarray, axis: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Quantize a filter symmetrically.
+    """Quantize a filter symmetrically; return codes and scales.
 
-    Parameters
-    ----------
-    values : ndarray
-        The filter.
-    axis : int or None
-        Axis of the channels, each with its own scale; None for one scale.
-
-    Returns
-    -------
-    codes : ndarray, int8
-        ``rint(values / scale)``, in [-127, 127].
-    scales : ndarray, float32, shape (channels,) or ()
-        ``max(abs(values)) / 127``; 1 where all values are zero.
+    ``axis`` is that of the channels, each with its own scale; None for one scale. Codes are
+    ``rint(values / scale)``, int8, in [-127, 127]; scales ``max(abs(values)) / 127``, float32,
+    shape (channels,) or (), 1 where all values are zero.
     """
     others = tuple(i for i in range(values.ndim) if i != axis)
     peaks = np.abs(values.astype(np.float64)).max(axis=others, keepdims=True)
@@ -132,19 +114,10 @@ def options(layer: Layer) -> dict[str, int | float | str]:
 
 
 def quantize(weights: Arrays, codes: np.ndarray) -> bytes:
-    """Quantize the network and return it as a .tflite file.
+    """Return the int8 network as a .tflite file: input (1, 8, 8, 1), output (1, 10).
 
-    Parameters
-    ----------
-    weights : dict of ndarray
-        As `examples.digits.network.forward` takes them.
-    codes : ndarray, int8, shape (N, 8, 8, 1)
-        Calibration images, as `examples.digits.images.load` returns them.
-
-    Returns
-    -------
-    bytes
-        The model: input (1, 8, 8, 1), output (1, 10), both int8.
+    ``weights``: as `examples.digits.network.forward` takes them; ``codes``: calibration images, as
+    `examples.digits.images.load` returns them.
     """
     chosen = calibrate(forward(weights, images.to_real(codes)))
     shape = {name: (1, *rest) for name, rest in shapes().items()}
