@@ -59,37 +59,25 @@ class Clock(LiteXModule):
 
 
 class Target(NamedTuple):
-    """A board.
-
-    Attributes
-    ----------
-    device
-        Its FPGA, as the vendor writes it.
-    config
-        The preset that fits, with room for all that is around it.
-    platform
-        Makes its platform of LiteX: pins and constraints.
-    crg
-        Makes, of the platform and a frequency in Hz, what drives the clock domain ``sys``.
-    memories
-        By name, what makes a memory of the platform and that frequency; the first is the default.
-    nextpnr
-        Options that select the part; empty if no free tool makes its bitstream, and the vendor's
-        gets a project.
-    loader
-        The name that openFPGALoader has for it.
-    clock
-        Of ``sys``, in Hz.
-    """
+    """A board."""
 
     device: str
+    """Its FPGA, as the vendor writes it."""
     config: str
+    """The preset that fits, with room for all that is around it."""
     platform: Callable[[], Any]
+    """Makes its platform of LiteX: pins and constraints."""
     crg: Callable[[Any, int], Any]
+    """Makes, of the platform and a frequency in Hz, what drives the clock domain ``sys``."""
     memories: Mapping[str, Callable[[Any, int], Memory]]
+    """By name, what makes a memory of the platform and that frequency; the first is the default."""
     nextpnr: tuple[str, ...]
+    """Options that select the part; empty if no free tool makes its bitstream, and the vendor's
+    gets a project."""
     loader: str
+    """The name that openFPGALoader has for it."""
     clock: int = 50_000_000
+    """Of ``sys``, in Hz."""
 
     def memory_name(self, asked: str | None) -> str:
         """Return the name of one of its memories, the default for None.

@@ -54,31 +54,22 @@ class CampaignProgress:
 
 @dataclass(kw_only=True)
 class Engine:
-    """Runs what waits in a campaign.
-
-    Attributes
-    ----------
-    private
-        Folder of this run that nobody else can read.
-    limit
-        Seconds of a unit, after which its worker ends itself.
-    deadline
-        Value of `time.monotonic` after which no more units begin.
-    stop_after
-        Failures after which no more units begin.
-    on_progress
-        Called whenever a unit has ended.
-    """
+    """Runs what waits in a campaign."""
 
     folder: Folder
     store: Store
     client: Client
     builds: Builds
     private: Path
+    """Folder of this run that nobody else can read."""
     limit: float = UNIT_SECONDS
+    """Seconds of a unit, after which its worker ends itself."""
     deadline: float | None = None
+    """Value of `time.monotonic` after which no more units begin."""
     stop_after: int | None = None
+    """Failures after which no more units begin."""
     on_progress: Callable[[CampaignProgress], None] = lambda progress: None
+    """Called whenever a unit has ended."""
     _progress: CampaignProgress = field(init=False, default_factory=CampaignProgress)
     _begun: float = field(init=False, default=0.0)
     _before: int = field(init=False, default=0)

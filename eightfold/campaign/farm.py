@@ -66,27 +66,19 @@ class Farm:
 
     Raises `InputError` if a scheduler or a cluster has no keys, or the scheduler's address is of no
     encrypted one.
-
-    Attributes
-    ----------
-    workers
-        Processes on this machine, or jobs of a batch system; None: as many as processors.
-    scheduler
-        Address of a running scheduler, ``tls://HOST:PORT``, in place of all else.
-    cluster
-        A name of `CLUSTERS`.
-    options
-        Of the batch system's class, ``name=value``; a name that comes twice makes a list.
-    keys
-        Folder of `make_keys`, for a scheduler or a cluster: who knows them may connect. Processes
-        of this machine have keys of their own, which are in no file.
     """
 
     workers: int | None = None
+    """Processes on this machine, or jobs of a batch system; None: as many as processors."""
     scheduler: str | None = None
+    """Address of a running scheduler, ``tls://HOST:PORT``, in place of all else."""
     cluster: str | None = None
+    """A name of `CLUSTERS`."""
     options: Sequence[str] = field(default=())
+    """Of the batch system's class, ``name=value``; a name that comes twice makes a list."""
     keys: Path | None = None
+    """Folder of `make_keys`, for a scheduler or a cluster: who knows them may connect. Processes of
+    this machine have keys of their own, which are in no file."""
 
     def __post_init__(self) -> None:
         if (self.scheduler or self.cluster) and self.keys is None:

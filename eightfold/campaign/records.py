@@ -23,34 +23,23 @@ GOOD = ("passed", "refused")
 
 @dataclass(frozen=True, kw_only=True)
 class Computing:
-    """What computes the cases, and how.
-
-    Attributes
-    ----------
-    backend
-        ``golden``, ``verilator`` or ``icarus``; ``tests`` where tests choose it, ``solver`` where
-        something is proved.
-    config
-        Name of the accelerator's configuration; empty on golden.
-    settings
-        The configuration's fields, as JSON.
-    netlist
-        The netlist that is simulated in place of the RTL, such as ``ecp5:0``; empty for the RTL.
-    reference
-        ``litert`` or ``tflm``: whose kernels golden is to equal.
-    stall
-        Probability of a pause per cycle and channel of the memory; None: 0, 0.1 and 0.4 by turns.
-    coverage
-        Whether functional coverage is sampled.
-    """
+    """What computes the cases, and how."""
 
     backend: str
+    """``golden``, ``verilator`` or ``icarus``; ``tests`` where tests choose it, ``solver`` where
+    something is proved."""
     config: str = ""
+    """Name of the accelerator's configuration; empty on golden."""
     settings: str = ""
+    """The configuration's fields, as JSON."""
     netlist: str = ""
+    """The netlist that is simulated in place of the RTL, such as ``ecp5:0``; empty for the RTL."""
     reference: str = "litert"
+    """``litert`` or ``tflm``: whose kernels golden is to equal."""
     stall: float | None = None
+    """Probability of a pause per cycle and channel of the memory; None: 0, 0.1 and 0.4 by turns."""
     coverage: bool = False
+    """Whether functional coverage is sampled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,26 +133,18 @@ def _file_name(parts: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What is kept of a case that failed.
-
-    Attributes
-    ----------
-    model
-        The ``.tflite`` file; None where the case has none.
-    inputs, expected, got
-        Tensors by index; ``expected`` and ``got`` are those that differ.
-    log
-        What else helps: a traceback, a bench's words, the reference's arithmetic step by step.
-    files
-        Contents of other files by name, such as what the case was before it was shrunk.
-    """
+    """What is kept of a case that failed."""
 
     model: bytes | None = None
+    """The ``.tflite`` file; None where the case has none."""
     inputs: Mapping[int, np.ndarray] = field(default_factory=dict)
     expected: Mapping[int, np.ndarray] = field(default_factory=dict)
     got: Mapping[int, np.ndarray] = field(default_factory=dict)
+    """Tensors by index; ``expected`` and ``got`` are those that differ."""
     log: str = ""
+    """What else helps: a traceback, a bench's words, the reference's arithmetic step by step."""
     files: Mapping[str, bytes] = field(default_factory=dict)
+    """Contents of other files by name, such as what the case was before it was shrunk."""
 
 
 @dataclass(frozen=True, kw_only=True)

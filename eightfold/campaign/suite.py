@@ -62,29 +62,20 @@ class FiguresTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What the report of a campaign says of a suite's cases, beside how many ended how.
-
-    Attributes
-    ----------
-    heading, text, tables
-        The section of the page.
-    sentence
-        What was found, as part of the campaign's sentence.
-    figures
-        The same as JSON has it, under the suite's name.
-    card
-        Title, figure and note at the page's top, or nothing.
-    refused
-        What else may have been refused, words that end the sentence about that.
-    """
+    """What the report of a campaign says of a suite's cases, beside how many ended how."""
 
     heading: str
     text: str
     tables: Sequence[FiguresTable]
+    """Its section of the page: these three."""
     sentence: str
+    """What was found, as part of the campaign's sentence."""
     figures: Mapping[str, Any]
+    """The same as JSON has it, under the suite's name."""
     card: tuple[str, str, str] | tuple[()] = ()
+    """Title, figure and note at the page's top, or nothing."""
     refused: str = ""
+    """What else may have been refused, words that end the sentence about that."""
 
 
 def _first_words(row: Row) -> str:
@@ -94,70 +85,50 @@ def _first_words(row: Row) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """A kind of cases.
-
-    Attributes
-    ----------
-    name, text
-        What it is called, and what it shows in a sentence.
-    run
-        Runs a unit; waves are written to a file if one is given.
-    plan
-        Units of what is asked for: the options' values by name, and ``cases``. None of a suite
-        that another command begins.
-    options
-        What ``eightfold campaign run`` takes for it.
-    cases
-        How many there are if none are asked for by ``--cases``, of suite operators of each
-        operator; None: that is not asked.
-    backends
-        Where it runs, if ``--backend`` is among its options.
-    designs
-        What a unit simulates, to be built before it runs.
-    runtime
-        The reference whose kernels a unit asks, a key of
-        `eightfold.run.reference.runtimes.RUNTIMES`.
-    identity
-        What is judged by a unit, by name: see `eightfold.campaign.identity`.
-    tools
-        What else outcomes come from, besides runtime and simulator, by name.
-    adapter
-        Somebody's code that answers the cases of a unit, ``file.py:Class``; empty if there is none.
-    asked_by
-        The command that asks for a campaign, as words, of what ``campaign.json`` says was asked;
-        empty if ``eightfold campaign run`` does.
-    patience
-        How many times ``--unit-limit`` its units may take.
-    subject
-        What its cases are about, as heads of tables name it: ``operator`` of models, or ``file``.
-    section
-        Its part of the report, None if no case of it has ended; None of a suite that has none.
-    bins
-        Of functional coverage, each with the reason why no model can hit it, or nothing.
-    how, kind
-        What a case is counted as in the evidence: how it ended, and what is said of one that is
-        fine.
-    """
+    """A kind of cases."""
 
     name: str
     text: str
+    """What it is called, and what it shows in a sentence."""
     run: Callable[[Unit, Path | None], Result]
+    """Runs a unit; waves are written to a file if one is given."""
     plan: Callable[[Mapping[str, Any]], Iterable[Unit]] | None = None
+    """Units of what is asked for: the options' values by name, and ``cases``. None of a suite that
+    another command begins."""
     options: Sequence[click.Option] = ()
+    """What ``eightfold campaign run`` takes for it."""
     cases: int | None = None
+    """How many there are if none are asked for by ``--cases``, of suite operators of each operator;
+    None: that is not asked."""
     backends: tuple[str, ...] = ()
+    """Where it runs, if ``--backend`` is among its options."""
     designs: Callable[[Unit], Sequence[Design]] = field(default=lambda unit: ())
+    """What a unit simulates, to be built before it runs."""
     runtime: Callable[[Unit], str | None] = field(default=lambda unit: None)
+    """The reference whose kernels a unit asks, a key of
+    `eightfold.run.reference.runtimes.RUNTIMES`."""
     identity: Callable[[Unit], Mapping[str, str]] = field(default=lambda unit: {})
+    """What is judged by a unit, by name: see `eightfold.campaign.identity`."""
     tools: Callable[[], Mapping[str, str]] = field(default=lambda: {})
+    """What else outcomes come from, besides runtime and simulator, by name."""
     adapter: Callable[[Unit], str] = field(default=lambda unit: "")
+    """Somebody's code that answers the cases of a unit, ``file.py:Class``; empty if there is
+    none."""
     asked_by: Callable[[Mapping[str, Any]], Sequence[str]] = field(default=lambda asked: ())
+    """The command that asks for a campaign, as words, of what ``campaign.json`` says was asked;
+    empty if ``eightfold campaign run`` does."""
     patience: int = 1
+    """How many times ``--unit-limit`` its units may take."""
     subject: str = "operator"
+    """What its cases are about, as heads of tables name it: ``operator`` of models, or ``file``."""
     section: Callable[[Results], Section | None] | None = None
+    """Its part of the report, None if no case of it has ended; None of a suite that has none."""
     bins: Callable[[], Mapping[Bin, str]] = field(default=lambda: {})
+    """Of functional coverage, each with the reason why no model can hit it, or nothing."""
     how: Callable[[Row], str] = field(default=lambda row: row.verdict)
     kind: Callable[[Row], str] = _first_words
+    """What a case is counted as in the evidence: how it ended, and what is said of one that is
+    fine."""
 
 
 @cache

@@ -208,24 +208,17 @@ class RunJson(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class StreamRecord:
-    """One command stream in simulation.
-
-    Attributes
-    ----------
-    compiled
-        Its commands, and where its tensors lie.
-    spans
-        int64, shape (n, 3): of each completed command of an engine its index, and the cycles from
-        the doorbell in which its engine began and ended to work at it alone: the commands of an
-        engine follow each other, though it prepares the next one meanwhile.
-    counts
-        int64, shape (m, counters): `eightfold.isa.COUNTERS` at times in order, the last one at the
-        end of the run.
-    """
+    """One command stream in simulation."""
 
     compiled: "Compiled"
+    """Its commands, and where its tensors lie."""
     spans: NDArray[np.int64]
+    """int64, shape (n, 3): of each completed command of an engine its index, and the cycles from
+    the doorbell in which its engine began and ended to work at it alone: the commands of an engine
+    follow each other, though it prepares the next one meanwhile."""
     counts: NDArray[np.int64]
+    """int64, shape (m, counters): `eightfold.isa.COUNTERS` at times in order, the last one at the
+    end of the run."""
 
     @property
     def cycles(self) -> int:
