@@ -153,18 +153,9 @@ def build_bitstream(
     is missing. Raises `HardwareError` if the clock is missed; no bitstream is written then, the
     figures are.
 
-    Parameters
-    ----------
-    name, memory, baud
-        As `write_project`.
-    config_name
-        A preset or a .toml file; None: the board's preset.
-    out
-        The bitstream, ``.bit``.
-    seed
-        Of the placer.
-    stage
-        Called with a few words when a step begins.
+    ``config_name``: a preset or a .toml file; None: the board's preset. ``out``: the bitstream,
+    ``.bit``; ``seed``: of the placer; ``stage``: called with a few words when a step begins; the
+    others as of `write_project`.
     """
     target = target_of(name)
     if not target.nextpnr:
@@ -227,10 +218,7 @@ def _sources(folder: Path) -> list[Path]:
 def map_board(folder: Path, stage: Stage = lambda words: None) -> dict[str, Any]:
     """Map what `write_project` has written to ECP5 cells, in ``netlist.json``, as it is routed.
 
-    Returns
-    -------
-    dict
-        Numbers of ``cells`` by type, ``seconds``, ``warnings``, and the name of the ``clock``.
+    Return numbers of ``cells`` by type, ``seconds``, ``warnings``, and the name of the ``clock``.
     """
     stage("synthesis")
     begin = time.monotonic()

@@ -18,20 +18,10 @@ from eightfold.common.errors import InputError
 
 
 class Clock(LiteXModule):
-    """The clock domain ``sys``, from the platform's own clock through a PLL.
+    """The clock domain ``sys`` of ``clk_freq`` Hz, from the platform's own clock through a PLL.
 
-    Parameters
-    ----------
-    platform, clk_freq
-        The board's, and the frequency of ``sys`` in Hz.
-    pll
-        Of the FPGA's family.
-    reset
-        Pin of a button.
-    low
-        The button is low while it is pressed.
-    phase
-        Degrees that the clock of an SDRAM is behind; None: there is none.
+    ``reset`` is the pin of a button, which is ``low`` or high while it is pressed; ``phase``:
+    degrees that the clock of an SDRAM is behind; None: there is none.
     """
 
     def __init__(

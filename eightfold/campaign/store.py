@@ -388,10 +388,7 @@ class Store(Results):
     def take_from(self, other: "Store") -> list[str]:
         """Add the units of another campaign, and what they gave.
 
-        Returns
-        -------
-        list of str
-            Names of units that both have, and that gave something else there: which must not be.
+        Return names of units that both have and that gave something else there, which must not be.
         """
         different = []
         mine = dict(self._rows("SELECT record, digest FROM units WHERE state = 'done'"))

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -49,6 +49,15 @@ if TYPE_CHECKING:
     from eightfold.sim.simulator.sources import AcceleratorSource
 
 Backend = Literal["golden", "verilator", "icarus", "board"]
+
+
+class _Asked(NamedTuple):
+    """What a run is asked for besides its inputs; ``seed`` is None if these are given."""
+
+    seed: int | None = None
+    all_tensors: bool = False
+    compare: bool = False
+    record: bool = False
 
 
 @dataclass
@@ -252,9 +261,9 @@ class Session(Closing):
             each tensor lay, and each one's comparison.
         """
         graph = load_int8(model, self.limits, self.batch)
-        drawn = seed if inputs is None else None
+        asked = _Asked(seed if inputs is None else None, all_tensors, compare, record)
         batch = [random_inputs(graph, seed) if inputs is None else resolve_inputs(graph, inputs)]
-        (result,) = self._run(model, graph, batch, all_tensors, compare, seed=drawn, record=record)
+        (result,) = self._run(model, graph, batch, asked)
         return result
 
     def run_batch(
@@ -273,7 +282,8 @@ class Session(Closing):
         """
         graph = load_int8(model, self.limits, self.batch)
         resolved = [resolve_inputs(graph, inputs) for inputs in batch]
-        return self._run(model, graph, resolved, all_tensors, compare)
+        asked = _Asked(all_tensors=all_tensors, compare=compare)
+        return self._run(model, graph, resolved, asked)
 
     def run_frames(
         self,
@@ -303,8 +313,8 @@ class Session(Closing):
             frames = [random_inputs(graph, seed + number) for number in range(count)]
         else:
             frames = frames_of(graph, inputs, count)
-        drawn = seed if inputs is None else None
-        results = self._run(model, graph, frames, all_tensors, compare, seed=drawn, record=record)
+        asked = _Asked(seed if inputs is None else None, all_tensors, compare, record)
+        results = self._run(model, graph, frames, asked)
         results[-1].frames = [
             Frame(cycles=r.cycles, mismatches=r.mismatches, first_mismatch=r.first_mismatch)
             for r in results
@@ -316,11 +326,7 @@ class Session(Closing):
         model: bytes | str | Path,
         graph: Graph,
         batch: Sequence[Mapping[int, np.ndarray]],
-        all_tensors: bool,
-        compare: bool,
-        *,
-        seed: int | None = None,
-        record: bool = False,
+        asked: _Asked,
     ) -> list[RunResult]:
         state = None
         if graph.variables:
@@ -340,10 +346,8 @@ class Session(Closing):
                 # of SOFTMAX without a result.
                 run_graphs(graph, batch, self.reference)
             with needs_extra("rtl", f"backend {self.backend}"):
-                results, undisturbed = self._simulate(
-                    model, graph, batch, all_tensors, compare, record
-                )
-        if compare:
+                results, undisturbed = self._simulate(model, graph, batch, asked)
+        if asked.compare:
             content = _model_bytes(model)
             if self.batch is not None:
                 content = with_shapes(content, graph)
@@ -352,7 +356,7 @@ class Session(Closing):
             if not result.mismatches:
                 _expect_the_same(result, outputs)
         seconds = (time.monotonic() - started) / len(batch)
-        provenance = self._provenance(model, seed, all_tensors, compare)
+        provenance = self._provenance(model, asked)
         if state:
             state.values = graph.next_state(results[-1].tensors)
             state.frames += len(batch)
@@ -360,26 +364,24 @@ class Session(Closing):
             result.seconds = seconds
             result.provenance = replace(
                 provenance,
-                seed=None if seed is None else seed + number,
+                seed=None if asked.seed is None else asked.seed + number,
                 inputs=_fingerprints(graph, graph.inputs, inputs),
                 outputs=_fingerprints(graph, graph.outputs, result.outputs),
             )
-            if not record:
+            if not asked.record:
                 result.record = None
-            if not all_tensors:
+            if not asked.all_tensors:
                 result.tensors = dict(result.outputs)
         return results
 
-    def _provenance(
-        self, model: bytes | str | Path, seed: int | None, all_tensors: bool, compare: bool
-    ) -> Provenance:
+    def _provenance(self, model: bytes | str | Path, asked: _Asked) -> Provenance:
         """Return what the runs of a batch have in common."""
         versions = {
             "eightfold": version("eightfold"),
             "python": platform.python_version(),
             "numpy": np.__version__,
             **{
-                name: self._runtime_version() if compare and name == self.reference else None
+                name: self._runtime_version() if asked.compare and name == self.reference else None
                 for name in RUNTIMES
             },
             "simulator": None,
@@ -395,9 +397,9 @@ class Session(Closing):
             stall=self.stall,
             netlist=self.source.name if self.source else "",
             memory=str(self.memory),
-            seed=seed,
-            compare=compare,
-            all_tensors=all_tensors,
+            seed=asked.seed,
+            compare=asked.compare,
+            all_tensors=asked.all_tensors,
             fast=self.fast,
             versions=versions,
             inputs=[],
@@ -432,9 +434,7 @@ class Session(Closing):
         model: bytes | str | Path,
         graph: Graph,
         batch: Sequence[Mapping[int, np.ndarray]],
-        all_tensors: bool,
-        compare: bool,
-        record: bool,
+        asked: _Asked,
     ) -> tuple[list[RunResult], list[dict[int, np.ndarray]]]:
         """Run a batch, and if something disturbs its cycles before that once without it.
 
@@ -443,17 +443,17 @@ class Session(Closing):
         # The simulator's packages are needed, and loaded, only here.
         from eightfold.compiler.rewrite import rebuild
 
-        options = {"compare": compare, "all_tensors": all_tensors, "stall": self.stall > 0}
+        options = {"compare": asked.compare, "all_tensors": asked.all_tensors, "stall": self.stall}
         disturbed = ", ".join(name for name, given in options.items() if given)
-        keep = all_tensors or compare
+        keep = asked.all_tensors or asked.compare
         with named(model):
             prepared = self._compile(graph, keep=keep)
             plain = self._compile(graph, keep=False) if disturbed and not self.fast else None
         if self.trace is not None:
             self._note_trace(self.trace, prepared.network, len(batch))
         # Waves are of what comes last: the pass that is compared.
-        undisturbed = self._run_network(plain, batch, record) if plain else None
-        runs = self._run_network(prepared, batch, record, stall=self.stall)
+        undisturbed = self._run_network(plain, batch, asked.record) if plain else None
+        runs = self._run_network(prepared, batch, asked.record, stall=self.stall)
         timed: Sequence[NetworkRun | None] = undisturbed or (
             [None] * len(runs) if disturbed else runs
         )

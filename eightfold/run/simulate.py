@@ -244,17 +244,9 @@ def _take(graph: Graph, compiled: Compiled, run: NetworkRun, result: RunResult) 
 def command_spans(compiled: Compiled, events: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return index, begin and end of each command that an engine has completed.
 
-    Parameters
-    ----------
-    events
-        As `eightfold.sim.simulator.system.RunResult` has them.
-
-    Returns
-    -------
-    spans
-        int64, shape (n, 3), in the order in which they end; begin and end in cycles from the
-        doorbell. A command begins when the engine begins to work, or where the one before has
-        ended.
+    They are int64, shape (n, 3), in the order in which they end; begin and end in cycles from the
+    doorbell. A command begins when the engine begins to work, or where the one before has ended.
+    ``events`` are those of `eightfold.sim.simulator.system.RunResult`.
     """
     left = _commands(compiled)
     begins = dict.fromkeys(left, 0)

@@ -20,11 +20,8 @@ Labelled = tuple[np.ndarray, np.ndarray]
 def load_split() -> tuple[Labelled, Labelled]:
     """Load the digits of scikit-learn and split them at random, always in the same way.
 
-    Returns
-    -------
-    training, test : pairs of ndarray
-        Pixels, uint8, shape (N, 8, 8, 1), 0..16, and labels, uint8, shape (N,): 1347 for
-        training, 450 for the test.
+    Return pixels, uint8, shape (N, 8, 8, 1), 0..16, and labels, uint8, shape (N,): 1347 for
+    training, 450 for the test.
     """
     from sklearn.datasets import load_digits  # pyright: ignore[reportMissingImports]
 

@@ -55,13 +55,7 @@ class VexRiscvSoC(SoCCore):
 
 
 def compiler() -> str:
-    """Return the `COMPILERS` that is installed.
-
-    Raises
-    ------
-    InputError
-        If none is.
-    """
+    """Return the one of `COMPILERS` that is installed; raise `InputError` if none is."""
     for name in COMPILERS:
         if shutil.which(f"{name}-gcc"):
             return name

@@ -236,14 +236,9 @@ def complain(text: str) -> None:
 
 
 def write_report(error: Exception) -> Path | None:
-    """Write a report to a new file in the system's folder for temporary files.
+    """Write a report to a new file in the system's folder for temporary files, and return it.
 
-    Where that cannot be written, the file is in the current folder.
-
-    Returns
-    -------
-    Path or None
-        The file; None if no folder can be written to.
+    Where that cannot be written, the file is in the current folder; None if that cannot either.
     """
     text = report(error)
     try:

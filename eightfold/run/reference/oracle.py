@@ -278,8 +278,8 @@ def litert_tensors(
     """Return LiteRT's tensors of a whole model, by index; ``next_frame`` as `Oracle.run` has it.
 
     Where an operator `deviates`, all that follows it would be wrong too: then each operator runs
-    alone, on the tensors ``got`` that the model is known to have. Raises
-    `eightfold.run.reference.oracle.OracleError` if LiteRT refuses the model or ends.
+    alone, on the tensors ``got`` that the model is known to have. Raises `OracleError` if LiteRT
+    refuses the model or ends.
     """
     if not deviates(graph):
         return with_state(graph, oracle.run(model, inputs, next_frame=next_frame))
@@ -299,17 +299,8 @@ def litert_outputs(
 
     SUM runs on uint8 tensors: codes and zero points plus 128, and its output minus 128. A model of
     ELU alone runs with LiteRT's optimized kernel. What variables hold is not asked for: it is the
-    operand. Raises `eightfold.run.reference.oracle.OracleError` if LiteRT refuses the operator or
-    ends.
-
-    Parameters
-    ----------
-    oracle
-        LiteRT's reference kernels.
-    graph, operator
-        The model and one of its operators.
-    values
-        The tensors that are no constants, by index: what the operator is to work on.
+    operand. ``values`` are the tensors that are no constants, by index. Raises `OracleError` if
+    LiteRT refuses the operator or ends.
     """
     if operator.name in ("READ_VARIABLE", "ASSIGN_VARIABLE"):
         return [values[operator.inputs[0]]]

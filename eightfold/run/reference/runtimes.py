@@ -200,18 +200,13 @@ _MAPS = Path("/proc/self/maps")
 
 
 def loaded_from(module: str) -> str:
-    """Return name and version of the package that a loaded module is from.
+    """Return the package that a loaded module is from, such as ``ai-edge-litert 2.3.0``.
 
     Packages may bring a module of the same name, as ``ai-edge-litert`` and
     ``ai-edge-litert-nightly`` do, and the last one installed lies over the others. So a package is
     known by its ``RECORD``: it must name every loaded file of the module, its shared libraries too,
-    by the content that each has.
-
-    Returns
-    -------
-    str
-        Such as ``ai-edge-litert 2.3.0``. If the files are no package's as it was installed, the
-        module's name with its ``__version__`` and the beginning of the files' SHA-256.
+    by the content that each has. If the files are no package's as it was installed, the result is
+    the module's name with its ``__version__`` and the beginning of the files' SHA-256.
     """
     files = _loaded_files(module)
     for package in distributions():
