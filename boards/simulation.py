@@ -58,15 +58,15 @@ MEMORIES = ("block-ram", *_CHIPS)
 """Memories that `memory` makes."""
 
 
-def memory(name: str, size: int = 1 << 17, clk_freq: int = CLOCK) -> Memory:
+def memory(name: str, clk_freq: int = CLOCK) -> Memory:
     """Return a memory to simulate: one of `MEMORIES`.
 
     Those of LiteDRAM have 16 data lines, its controller and its model of PHY and chips:
     ``litedram-sdr-16`` an MT48LC16M16 at the clock of the SoC, ``litedram-ddr3-16`` an MT41K128M16
-    at four times of it. ``size`` is that of block RAM.
+    at four times of it. Block RAM has 128 KiB.
     """
     if name == "block-ram":
-        return BlockRam(size)
+        return BlockRam(1 << 17)
     kind, rate = _CHIPS[name]
     chip = kind(clk_freq, rate)
     return Dram(SDRAMPHYModel(chip, data_width=16, clk_freq=clk_freq), chip)
@@ -86,14 +86,12 @@ class SimulationPlatform(GenericPlatform):
         return CRG(self.request("clk"), rst)
 
 
-def hosted(
-    name: str, verilog: Path, clk_freq: int = CLOCK, baud: int = CLOCK // BIT, size: int = 1 << 17
-) -> HostedSoC:
+def hosted(name: str, verilog: Path, clk_freq: int = CLOCK, baud: int = CLOCK // BIT) -> HostedSoC:
     """Return a finalized simulated SoC without a processor, with one of `MEMORIES`."""
 
     def make() -> HostedSoC:
         platform = SimulationPlatform()
-        place = memory(name, size, clk_freq=clk_freq)
+        place = memory(name, clk_freq)
         soc = HostedSoC(platform, platform.crg, clk_freq, place, verilog, baud)
         soc.finalize()
         return soc
@@ -172,7 +170,7 @@ def build(files: Mapping[str, str]) -> Path:
 
 
 @contextmanager
-def simulated_board(soc: HostedSoC, patience: float = 60.0) -> Iterator[Board]:
+def simulated_board(soc: HostedSoC) -> Iterator[Board]:
     """Run a `hosted` SoC, and open it as `open_board` does."""
-    with simulate(soc) as port, open_board(port, CLOCK // BIT, patience) as board:
+    with simulate(soc) as port, open_board(port, CLOCK // BIT, patience=60) as board:
         yield board

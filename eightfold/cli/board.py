@@ -18,7 +18,7 @@ from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.extras import needs_extra
 from eightfold.common.files import NETWORKS
 from eightfold.common.line import BAUD, PATIENCE
-from eightfold.common.program import path_option
+from eightfold.common.program import option_group, path_option
 from eightfold.target.config import AcceleratorConfig
 
 if TYPE_CHECKING:  # an extra brings what it needs
@@ -37,18 +37,18 @@ baud_option = click.option(
 )
 
 
-def port_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options ``port``, ``baud`` and ``patience`` of a board."""
-    port = click.option("--port", metavar="P", help="Of a board, such as /dev/ttyUSB0.")
-    patience = click.option(
+port_options = option_group(
+    click.option("--port", metavar="P", help="Of a board, such as /dev/ttyUSB0."),
+    baud_option,
+    click.option(
         "--patience",
         type=click.FloatRange(min=0, min_open=True),
         default=PATIENCE,
         show_default=True,
         metavar="SECONDS",
         help="That an answer may take; more where a simulation is the board.",
-    )
-    return port(baud_option(patience(command)))
+    ),
+)
 
 
 @click.group()

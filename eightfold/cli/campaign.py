@@ -1,6 +1,6 @@
 """``eightfold campaign``: many cases over a machine or a farm."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from inspect import signature
 from pathlib import Path
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
-from eightfold.common.program import Stopped, output_folder_option, path_option
+from eightfold.common.program import Stopped, option_group, output_folder_option, path_option
 from eightfold.common.terminal import terminal_progress
 
 if TYPE_CHECKING:
@@ -31,52 +31,47 @@ adapter_option = click.option(
 )
 
 
-def farm_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what says where units run, and when no more begin."""
-    for option in (
-        click.option(
-            "--workers",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Processes on this machine, its processors by default; with --cluster jobs.",
-        ),
-        click.option(
-            "--scheduler", metavar="tls://HOST:PORT", help="A running dask scheduler's workers."
-        ),
-        click.option(
-            "--cluster", type=click.Choice(CLUSTERS), help="Jobs of a batch system are the workers."
-        ),
-        click.option(
-            "--cluster-option",
-            "cluster_options",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="As dask-jobqueue takes it: queue=sim, walltime=04:00:00, memory=8GB.",
-        ),
-        path_option(
-            "--keys",
-            metavar="DIR",
-            help="Of --scheduler and --cluster: what eightfold campaign keys DIR has made.",
-        ),
-        click.option(
-            "--budget", metavar="TIME", help="No more cases begin after it: 90s, 30m, 2h."
-        ),
-        click.option(
-            "--stop-after",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="No more cases begin after so many failures.",
-        ),
-        click.option(
-            "--unit-limit",
-            default="10m",
-            show_default=True,
-            metavar="TIME",
-            help="A unit of cases that takes longer is tried again, three times at most.",
-        ),
-    ):
-        command = option(command)
-    return command
+farm_options = option_group(
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Processes on this machine, its processors by default; with --cluster jobs.",
+    ),
+    click.option(
+        "--scheduler", metavar="tls://HOST:PORT", help="A running dask scheduler's workers."
+    ),
+    click.option(
+        "--cluster", type=click.Choice(CLUSTERS), help="Jobs of a batch system are the workers."
+    ),
+    click.option(
+        "--cluster-option",
+        "cluster_options",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="As dask-jobqueue takes it: queue=sim, walltime=04:00:00, memory=8GB.",
+    ),
+    path_option(
+        "--keys",
+        metavar="DIR",
+        help="Of --scheduler and --cluster: what eightfold campaign keys DIR has made.",
+    ),
+    click.option("--budget", metavar="TIME", help="No more cases begin after it: 90s, 30m, 2h."),
+    click.option(
+        "--stop-after",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="No more cases begin after so many failures.",
+    ),
+    click.option(
+        "--unit-limit",
+        default="10m",
+        show_default=True,
+        metavar="TIME",
+        help="A unit of cases that takes longer is tried again, three times at most.",
+    ),
+)
+"""What says where units run, and when no more begin."""
 
 
 @click.group()

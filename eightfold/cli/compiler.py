@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from eightfold.common.program import (
     config_option,
     memory_option,
     model_argument,
+    option_group,
     output_folder_option,
     path_option,
 )
@@ -31,43 +31,12 @@ if TYPE_CHECKING:  # golden loads only when needed
 PROGRESS_SECONDS = 2.0
 """After which a terminal shows that something still compiles; most networks take less."""
 
-fallback_option = click.option(
-    "--fallback",
-    type=click.Choice(["golden"]),
-    help="Run operators that the accelerator does not compute in numpy, and say so.",
-)
-
 reference_option = click.option(
     "--reference",
     type=click.Choice(["litert", "tflm"]),
     default="litert",
     show_default=True,
     help="Whose kernels to equal, and to compare with, where LiteRT and TFLite Micro differ.",
-)
-
-
-def no_rewrite_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option ``no_rewrite``: names of rules, a tuple."""
-
-    def known(context: click.Context, param: click.Parameter, names: tuple[str, ...]) -> Any:
-        from eightfold.compiler.rewrite import unknown_rule
-
-        if wrong := unknown_rule(names):
-            raise click.BadParameter(wrong)
-        return names
-
-    return click.option(
-        "--no-rewrite",
-        multiple=True,
-        metavar="RULE",
-        callback=known,
-        help="Leave out a rule that rewrites the network before it is compiled, or all; may be "
-        "given several times.",
-    )(command)
-
-
-cascade_option = click.option(
-    "--no-cascade", is_flag=True, help="Run layer by layer, no chain of operators strip by strip."
 )
 
 
@@ -96,29 +65,56 @@ class _Bytes(click.ParamType):
         return int(number) << 10 * power
 
 
-def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that limit a model: ``max_memory`` and ``max_elements``."""
-    memory = click.option(
+def _known_rules(context: click.Context, param: click.Parameter, names: tuple[str, ...]) -> Any:
+    from eightfold.compiler.rewrite import unknown_rule
+
+    if wrong := unknown_rule(names):
+        raise click.BadParameter(wrong)
+    return names
+
+
+network_options = option_group(
+    config_option,
+    reference_option,
+    click.option(
+        "--fallback",
+        type=click.Choice(["golden"]),
+        help="Run operators that the accelerator does not compute in numpy, and say so.",
+    ),
+    memory_option,
+    click.option(
+        "--no-rewrite",
+        multiple=True,
+        metavar="RULE",
+        callback=_known_rules,
+        help="Leave out a rule that rewrites the network before it is compiled, or all; may be "
+        "given several times.",
+    ),
+    click.option(
+        "--no-cascade",
+        is_flag=True,
+        help="Run layer by layer, no chain of operators strip by strip.",
+    ),
+    click.option(
         "--max-memory",
         type=_Bytes(),
         metavar="BYTES",
         help="Refuse a model that takes more, such as 2G; a quarter of the machine's memory.",
-    )
-    elements = click.option(
+    ),
+    click.option(
         "--max-elements",
         type=click.IntRange(min=1),
         metavar="N",
         help="Refuse a model with a larger tensor; 2^23.",
-    )
-    return memory(elements(command))
-
-
-batch_option = click.option(
-    "--batch",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Entries along dimension 0 of the inputs, where the file leaves it open.",
+    ),
+    click.option(
+        "--batch",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Entries along dimension 0 of the inputs, where the file leaves it open.",
+    ),
 )
+"""How a network is read and compiled, or run."""
 
 
 def _prepared(
@@ -167,13 +163,8 @@ def _identifier(context: click.Context, param: click.Parameter, name: str | None
 @click.command("compile")
 @model_argument
 @output_folder_option
-@config_option
-@reference_option
+@network_options
 @click.option("--keep", is_flag=True, help="Keep every tensor in the arena.")
-@fallback_option
-@memory_option
-@no_rewrite_option
-@cascade_option
 @click.option("--explain", is_flag=True, help="Say which chains run strip by strip, and why.")
 @click.option(
     "--c-array",
@@ -182,8 +173,6 @@ def _identifier(context: click.Context, param: click.Parameter, name: str | None
     help="Write layout.h and layout.c too: the network as constants of this name for the driver in "
     "C, see `eightfold driver`.",
 )
-@limit_options
-@batch_option
 def compile_command(
     model: Path, output: Path, explain: bool, c_array: str | None, **options: Any
 ) -> None:
@@ -231,14 +220,7 @@ def compile_command(
 
 @click.command()
 @model_argument
-@config_option
-@reference_option
-@fallback_option
-@memory_option
-@no_rewrite_option
-@cascade_option
-@limit_options
-@batch_option
+@network_options
 @clock_option
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
 def estimate(model: Path, config: str, clock: float | None, as_json: bool, **options: Any) -> None:

@@ -16,17 +16,12 @@ from eightfold.cli.board import board, port_options
 from eightfold.cli.campaign import campaign
 from eightfold.cli.check import check, info
 from eightfold.cli.compiler import (
-    batch_option,
-    cascade_option,
     clock_option,
     compile_command,
     driver,
     estimate,
-    fallback_option,
     header,
-    limit_options,
-    no_rewrite_option,
-    reference_option,
+    network_options,
 )
 from eightfold.cli.doctor import doctor
 from eightfold.cli.hardware import synth, verilog
@@ -37,8 +32,6 @@ from eightfold.common.extras import plugins
 from eightfold.common.files import npz_bytes, read_arrays, write_file
 from eightfold.common.program import (
     STATUSES,
-    config_option,
-    memory_option,
     model_argument,
     one_line_errors,
     path_option,
@@ -86,17 +79,10 @@ def commands(context: click.Context) -> None:
     default="golden",
     show_default=True,
 )
-@config_option
-@reference_option
+@network_options
 @click.option(
     "--compare", is_flag=True, help="Compare every tensor with the kernels of the reference."
 )
-@fallback_option
-@no_rewrite_option
-@cascade_option
-@limit_options
-@batch_option
-@memory_option
 @click.option(
     "--stall",
     type=click.FloatRange(0, 1, max_open=True),

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -326,6 +327,11 @@ def option_words(options: Mapping[str, Any]) -> list[str]:
             words.append(f"--{name.replace('_', '-')}")
             words += [] if each is True else [str(each)]
     return words
+
+
+def option_group(*options: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what adds options to a command, which its help lists in this order."""
+    return lambda command: reduce(lambda known, option: option(known), reversed(options), command)
 
 
 def path_option(*names: str, metavar: str = "FILE", **more: Any) -> Callable[..., Any]:
