@@ -219,7 +219,15 @@ def shown_progress(console: Console | None = None) -> Iterator[Callable[[Campaig
     """Yield what shows a `CampaignProgress` on standard error."""
     console = console or Console(stderr=True)
     if not console.is_terminal:
-        yield _Lines(console)
+        due = time.monotonic() + LINE_SECONDS
+
+        def tell(progress: CampaignProgress) -> None:
+            nonlocal due
+            if time.monotonic() >= due:
+                due = time.monotonic() + LINE_SECONDS
+                console.print(text_of(progress), markup=False, highlight=False, soft_wrap=True)
+
+        yield tell
         return
     bar = Progress(
         BarColumn(bar_width=None),
@@ -241,19 +249,6 @@ def shown_progress(console: Console | None = None) -> Iterator[Callable[[Campaig
             )
 
         yield show
-
-
-class _Lines:
-    """Prints a line a minute."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._next = time.monotonic() + LINE_SECONDS
-
-    def __call__(self, progress: CampaignProgress) -> None:
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + LINE_SECONDS
-            self._console.print(text_of(progress), markup=False, highlight=False, soft_wrap=True)
 
 
 def text_of(progress: CampaignProgress, short: bool = False) -> str:

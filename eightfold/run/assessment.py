@@ -213,8 +213,14 @@ def assess(
         fits = [Fit(config=_name(c), status="refused", reason=str(untaken)) for c in configs]
         return Assessment(model=model, graph=None, findings=[], fits=fits, advice=[])
     findings += check_model(graph)
+    try:
+        int8 = load_int8(source)
+    except InputError as error:
+        fit = partial(_refused, graph, error)
+    else:
+        golden = cache(partial(_golden_refusal, int8, reference))  # golden runs it at most once
+        fit = partial(_fit, int8, graph, reference, golden)
     fits = []
-    fit = _fits(source, graph, reference)
     for number, config in enumerate(configs):
         tell(on_progress, f"compiling for {_name(config)}", number, len(configs))
         fits.append(fit(config))
@@ -224,20 +230,6 @@ def assess(
 
 def _name(config: str | AcceleratorConfig) -> str:
     return config if isinstance(config, str) else "custom"
-
-
-def _fits(
-    source: bytes | str | Path, read: Graph, reference: Reference
-) -> Callable[[str | AcceleratorConfig], Fit]:
-    """Return who says what a file becomes at a configuration; ``read``: as far as it was read.
-
-    The file is loaded once, and golden runs it at most once.
-    """
-    try:
-        graph = load_int8(source)
-    except InputError as error:
-        return partial(_refused, read, error)
-    return partial(_fit, graph, read, reference, cache(partial(_golden_refusal, graph, reference)))
 
 
 def _fit(
