@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from eightfold.campaign.farm import ANSWER_SECONDS, TRIES
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import GOOD, Case, Evidence, Outcome, Unit, Verdict
+from eightfold.campaign.records import GOOD, Case, Evidence, Result, Unit, Verdict
 from eightfold.campaign.store import Store
 from eightfold.campaign.worker import Builds, run_unit, where_it_hung
 from eightfold.common.errors import InputError
@@ -191,7 +191,7 @@ class Engine:
         self.store.keep(number, outcome, worker, state)
         self._count(outcome, state)
 
-    def _count(self, outcome: Outcome, state: str) -> None:
+    def _count(self, outcome: Result, state: str) -> None:
         progress = self._progress
         if state == "lost":
             progress.lost += len(outcome.cases)
@@ -202,13 +202,13 @@ class Engine:
         self.on_progress(progress)
 
 
-def _of_all(unit: Unit, verdict: Verdict, text: str, log: str = "") -> Outcome:
+def _of_all(unit: Unit, verdict: Verdict, text: str, log: str = "") -> Result:
     evidence = Evidence(log=log)
     cases = (
         Case(seed=seed, operator=unit.operator, verdict=verdict, message=text, evidence=evidence)
         for seed in unit.seeds
     )
-    return Outcome(cases=tuple(cases))
+    return Result(cases=tuple(cases))
 
 
 LINE_SECONDS = 60.0

@@ -158,15 +158,15 @@ class Case:
     evidence: Evidence | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
+@dataclass(frozen=True)
+class Result:
     """What a unit gave.
 
     ``hits``: models by operator, point and bin of functional coverage. ``answers``: what else is to
     be kept, as a file's content. ``seconds`` is what it took, all else the same on every machine.
     """
 
-    cases: tuple[Case, ...]
+    cases: Sequence[Case]
     hits: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     answers: bytes = b""
     seconds: float = 0.0
@@ -186,9 +186,9 @@ class Outcome:
 def digest_of(
     cases: Iterable[Sequence[Any]], hits: Mapping[tuple[str, str, str], int], answers: str | None
 ) -> str:
-    """Return the digest of an `Outcome`.
+    """Return the digest of a `Result`.
 
-    ``cases``: operator, seed, verdict and message of each; ``hits``: as an outcome has them;
+    ``cases``: operator, seed, verdict and message of each; ``hits``: as a result has them;
     ``answers``: SHA-256 of its answers, if it has any.
     """
     facts: list[Any] = sorted(cases)

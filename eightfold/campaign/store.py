@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from eightfold.campaign.records import Case, Outcome, Unit
+from eightfold.campaign.records import Case, Result, Unit
 from eightfold.campaign.soundness import Unsound, check_database, read_hits
 from eightfold.common.child import Closing
 from eightfold.common.errors import InputError
@@ -365,7 +365,7 @@ class Store(Results):
             self._connection.execute(f"DELETE FROM cases WHERE unit IN ({failed})")
         return again
 
-    def keep(self, number: int, outcome: Outcome, worker: str, state: str = "done") -> None:
+    def keep(self, number: int, outcome: Result, worker: str, state: str = "done") -> None:
         """Keep what a unit gave, all or nothing; what it gave before, if it was lost, goes."""
         hits = [[*place, count] for place, count in sorted(outcome.hits.items())]
         cases = [(case.operator, case.seed, case.verdict, case.message) for case in outcome.cases]

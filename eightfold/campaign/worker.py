@@ -19,7 +19,7 @@ from typing import cast
 
 from distributed import Worker, WorkerPlugin
 
-from eightfold.campaign.records import Outcome, Unit
+from eightfold.campaign.records import Result, Unit
 from eightfold.campaign.suite import campaign_sources, loaded_runtime, suite_of
 from eightfold.common.errors import InputError
 from eightfold.common.progress import OnProgress
@@ -112,7 +112,7 @@ PREPARED = threading.Event()
 _PREPARING_SECONDS = 60.0
 
 
-def run_unit(record: str, limit: float | None = None, private: str = "") -> tuple[str, Outcome]:
+def run_unit(record: str, limit: float | None = None, private: str = "") -> tuple[str, Result]:
     """Run a unit; return where, and its outcome.
 
     Parameters
@@ -133,11 +133,8 @@ def run_unit(record: str, limit: float | None = None, private: str = "") -> tupl
     suite = suite_of(unit)
     with _limited(unit, None if limit is None else limit * suite.patience, private):
         result = suite.run(unit, None)
-    seconds = time.monotonic() - started
-    outcome = Outcome(
-        cases=tuple(result.cases), hits=result.hits, answers=result.answers, seconds=seconds
-    )
-    return f"{socket.gethostname()} {os.getpid()}", outcome
+    result = replace(result, seconds=time.monotonic() - started)
+    return f"{socket.gethostname()} {os.getpid()}", result
 
 
 @contextmanager

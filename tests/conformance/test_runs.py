@@ -10,7 +10,7 @@ import pytest
 
 from eightfold.campaign.campaign import begin, repeat
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Case, Outcome, Unit
+from eightfold.campaign.records import Case, Result, Unit
 from eightfold.campaign.suite import suites
 from eightfold.campaign.worker import run_unit
 from eightfold.common.errors import InputError
@@ -100,7 +100,7 @@ def planned_run(path: Path, adapter: Path, name: str, claims: Sequence[str] = ()
     return folder
 
 
-def keep(folder: Folder, number: int, unit: Unit, outcome: Outcome, state: str = "done") -> None:
+def keep(folder: Folder, number: int, unit: Unit, outcome: Result, state: str = "done") -> None:
     with folder.store(writable=True) as store:
         if outcome.answers:
             folder.keep_answers(unit, outcome.answers)
@@ -240,7 +240,7 @@ def test_what_was_lost_counts_as_crashed(
         waiting = store.waiting()
     for number, unit in waiting:
         cases = tuple(Case(seed=seed, verdict="lost", operator=claim) for seed in unit.seeds)
-        keep(folder, number, unit, Outcome(cases=cases), "lost")
+        keep(folder, number, unit, Result(cases=cases), "lost")
     (finding,) = judge_run(folder).statement.findings
     assert finding.counts[Shown.CRASHED] == finding.cases > 0
 

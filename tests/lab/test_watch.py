@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from eightfold.campaign.campaign import begin
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Case, Outcome, Unit, Verdict
+from eightfold.campaign.records import Case, Result, Unit, Verdict
 from eightfold.common.errors import InputError
 from lab import watch
 from tests.eightfold.run.reference.test_origin import FAKE, install
@@ -32,7 +32,7 @@ def ended(folder: Folder, verdicts: dict[str, list[Verdict]]) -> None:
                 )
                 for seed, verdict in enumerate(verdicts[unit.operator])
             )
-            store.keep(number, Outcome(cases=cases), "here")
+            store.keep(number, Result(cases=cases), "here")
 
 
 def test_operators_are_counted_and_those_that_drifted_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from eightfold.campaign import files
 from eightfold.campaign.campaign import planned
 from eightfold.campaign.files import Line
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import GOOD, Case, Outcome
+from eightfold.campaign.records import GOOD, Case, Result
 from eightfold.campaign.report import summary, write_report
 from eightfold.campaign.report.as_json import FilesJson
 from eightfold.cli.campaign import _split
@@ -205,7 +205,7 @@ def test_the_report_has_a_row_for_each_file(zoo: Path, tmp_path: Path) -> None:
     with folder.store(writable=True) as kept:
         kept.begin_session(1)
         for number, unit in enumerate(asked, 1):
-            kept.keep(number, Outcome(cases=tuple(files.run(unit).cases)), "here", "done")
+            kept.keep(number, Result(cases=tuple(files.run(unit).cases)), "here", "done")
     words = "of 7 files 2 run on the accelerator, 1 runs with --fallback golden, 4 are refused"
     assert words in summary(folder)
     path, html = tmp_path / "a.json", tmp_path / "a.html"

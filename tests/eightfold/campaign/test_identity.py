@@ -16,7 +16,7 @@ from eightfold.campaign import identity
 from eightfold.campaign.campaign import begin, builds_of, failed_again, merge
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.identity import check_identity, renewed_facts
-from eightfold.campaign.records import Case, Outcome, Unit
+from eightfold.campaign.records import Case, Result, Unit
 from eightfold.campaign.suite import adapter_of, campaign_sources
 from eightfold.campaign.worker import Builds, run_unit
 from eightfold.common import extras
@@ -315,7 +315,7 @@ def test_after_a_mend_failed_cases_run_again_and_both_versions_are_noted(
     with folder.store(writable=True) as store:
         ((number, unit),) = store.waiting()
         cases = (Case(seed=0, verdict="failed"), Case(seed=1, verdict="passed"))
-        store.keep(number, Outcome(cases=cases), "here")
+        store.keep(number, Result(cases=cases), "here")
     before = folder.facts()["versions"]["ai-edge-litert"]
     monkeypatch.setattr(identity, "campaign_sources", lambda: "0123")
     monkeypatch.setattr(identity, "loaded_runtime", lambda name: "ai-edge-litert 9.9")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Case, Outcome, Unit
+from eightfold.campaign.records import Case, Result, Unit
 from eightfold.campaign.store import Store
 from eightfold.common.errors import InputError
 
@@ -18,11 +18,11 @@ UNITS = [
 ]
 
 
-def outcome(unit: Unit, verdict="passed", hits=0) -> Outcome:
+def outcome(unit: Unit, verdict="passed", hits=0) -> Result:
     """Return an outcome of a unit whose last case ended so."""
     cases = [Case(seed=seed, operator=unit.operator, verdict="passed") for seed in unit.seeds]
     cases[-1] = replace(cases[-1], verdict=verdict, message="why")
-    return Outcome(
+    return Result(
         cases=tuple(cases), hits={(unit.operator, "rank", "1"): hits} if hits else {}, seconds=0.5
     )
 
@@ -57,7 +57,7 @@ def test_what_has_ended_waits_no_more(store: Store) -> None:
 
 def test_what_was_lost_waits_again_and_is_replaced(store: Store) -> None:
     lost = tuple(Case(seed=seed, operator="ADD", verdict="lost") for seed in UNITS[0].seeds)
-    store.keep(1, Outcome(cases=lost), "", "lost")
+    store.keep(1, Result(cases=lost), "", "lost")
     assert dict(store.verdicts()) == {"lost": 3}
     assert store.waiting()[0] == (1, UNITS[0])
     store.keep(1, outcome(UNITS[0]), "here 1")

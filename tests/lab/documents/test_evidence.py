@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Case, Outcome, Unit
+from eightfold.campaign.records import Case, Result, Unit
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
 from lab.documents import evidence
@@ -93,12 +93,12 @@ def folder(tmp_path: Path) -> Path:
             Case(seed=1, verdict="refused", operator="ADD", message="too large: 7"),
             Case(seed=2, verdict="failed", operator="ADD", message="differs"),
         )
-        store.keep(numbers[done], Outcome(cases=cases, seconds=2.0), "here")
-        store.keep(numbers[tflm], Outcome(cases=cases, seconds=1.0), "here")
+        store.keep(numbers[done], Result(cases=cases, seconds=2.0), "here")
+        store.keep(numbers[tflm], Result(cases=cases, seconds=1.0), "here")
         caught = Case(
             seed=5, verdict="passed", operator=mutant.operator, message="slice in line 3: caught: t"
         )
-        store.keep(numbers[mutant], Outcome(cases=(caught,), seconds=4.0), "here")
+        store.keep(numbers[mutant], Result(cases=(caught,), seconds=4.0), "here")
     return path
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from eightfold.campaign.campaign import begin, repeat
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Case, Outcome, Unit
+from eightfold.campaign.records import Case, Result, Unit
 from eightfold.campaign.suite import suites
 from lab.hostile.mutant import BASES, Mutant, random_mutant
 from lab.hostile.trial import Verdict
@@ -120,7 +120,7 @@ def test_the_folder_of_a_finding_has_the_file_as_it_was(
     begin(folder, {}, [only])
     folder.keep_failure(only, case)
     with folder.store(writable=True) as store:
-        store.keep(1, Outcome(cases=(case,)), "here", "done")
+        store.keep(1, Result(cases=(case,)), "here", "done")
     kept = folder.failures / f"hostile-{SEVERAL}-golden"
     whole = random_mutant(SEVERAL).content
     assert (kept / "whole.tflite").read_bytes() == whole

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Outcome, Unit
+from eightfold.campaign.records import Result, Unit
 from eightfold.campaign.report import summary, write_report
 from eightfold.campaign.report.as_json import HostileJson
 from eightfold.common.files import IMPORT_ROOT
@@ -42,7 +42,7 @@ def campaign(path: Path, ends: list[Verdict], monkeypatch: pytest.MonkeyPatch) -
         for case in cases:
             if case.verdict == "failed":
                 folder.keep_failure(unit, case)
-        kept.keep(1, Outcome(cases=tuple(cases), seconds=1.0), "here", "done")
+        kept.keep(1, Result(cases=tuple(cases), seconds=1.0), "here", "done")
     return folder
 
 

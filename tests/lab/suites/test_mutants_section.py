@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Outcome, Unit
+from eightfold.campaign.records import Result, Unit
 from eightfold.campaign.report import holds, summary, write_report
 from eightfold.campaign.report.as_json import MutantsJson
 from lab.mutants.judge import How, Judgement
@@ -37,7 +37,7 @@ def campaign(path: Path, found: list[tuple[str, str, How]]) -> Folder:
             case = case_of(unit.first, unit.operator, Judgement(kind, 7, how, "why", "-x\n+y"))
             if case.verdict == "failed":
                 folder.keep_failure(unit, case)
-            kept.keep(number, Outcome(cases=(case,), seconds=1.0), "here", "done")
+            kept.keep(number, Result(cases=(case,), seconds=1.0), "here", "done")
     return folder
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from eightfold.campaign import store
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Case, Outcome, Unit
+from eightfold.campaign.records import Case, Result, Unit
 from eightfold.campaign.store import Store
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.operators import load_model, run_operator
@@ -142,13 +142,13 @@ def _run(plan: Plan, folder: Folder, kept: Store, clock: Clock) -> None:
         kept.end_session(session, "complete")
 
 
-def _outcome(plan: Plan, unit: Unit, lost: bool) -> Outcome:
+def _outcome(plan: Plan, unit: Unit, lost: bool) -> Result:
     if lost:
         cases = [
             Case(seed=s, verdict="lost", operator=unit.operator, message="the worker died 3 times")
             for s in unit.seeds
         ]
-        return Outcome(cases=tuple(cases))
+        return Result(cases=tuple(cases))
     cases = tuple(
         plan.chosen.get(
             (unit.operator, unit.backend, seed),
@@ -156,7 +156,7 @@ def _outcome(plan: Plan, unit: Unit, lost: bool) -> Outcome:
         )
         for seed in unit.seeds
     )
-    return Outcome(cases=cases, hits=_hits(plan, unit) if unit.coverage else {})
+    return Result(cases=cases, hits=_hits(plan, unit) if unit.coverage else {})
 
 
 def _hits(plan: Plan, unit: Unit) -> dict[tuple[str, str, str], int]:
