@@ -226,7 +226,8 @@ def batch_cluster(name: str, options: Sequence[str], security: Security) -> Any:
     import dask_jobqueue
 
     kind, usual = CLUSTERS[name]
-    given = {"cores": 1, "processes": 1, "memory": "4GB", **usual, **parse_options(options)}
+    given: dict[str, Any] = {"cores": 1, "processes": 1, "memory": "4GB", **usual}
+    given |= parse_options(options)
     prologue = given.get("job_script_prologue", [])
     extra = given.get("worker_extra_args", [])
     given["job_script_prologue"] = [*_PROLOGUE, *_as_list(prologue)]
