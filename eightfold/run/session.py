@@ -501,7 +501,8 @@ class Session(Closing):
         from eightfold.compiler.rewrite import run_operators
         from eightfold.sim.simulator.runner import BenchFailed
 
-        rewritten, reference = prepared.rewritten, self.reference
+        rewritten = prepared.rewritten
+        reference = self.reference
         try:
             return self._network_runs(
                 rewritten.graph,
