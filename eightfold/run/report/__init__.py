@@ -11,9 +11,7 @@ and the command line import it.
 """
 
 from eightfold.run.report.result import (
-    HOST,
     REWRITTEN,
-    SCHEMA_VERSION,
     OperatorReport,
     Provenance,
     RunResult,
@@ -21,18 +19,15 @@ from eightfold.run.report.result import (
     mac_limit,
     verdict,
 )
-from eightfold.run.report.table import print_rows, print_table
+from eightfold.run.report.table import print_table
 
 __all__ = [
-    "HOST",
     "REWRITTEN",
-    "SCHEMA_VERSION",
     "OperatorReport",
     "Provenance",
     "RunResult",
     "fingerprint",
     "mac_limit",
-    "print_rows",
     "print_table",
     "verdict",
 ]
