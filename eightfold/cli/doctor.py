@@ -6,12 +6,12 @@ import re
 import shutil
 import subprocess
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 import click
 from rich.table import Table
 
-from eightfold.common.extras import how_to_install, installed_versions, packages_of
+from eightfold.common.extras import how_to_install, packages_of
 from eightfold.common.terminal import output_console
 
 EXTRAS = {
@@ -86,20 +86,30 @@ def doctor(as_json: bool) -> None:
 
 def findings() -> list[Finding]:
     """Return packages of the base and of each extra, then programs and libraries."""
-    found: dict[str, Finding] = {}
-    for extra, what in {"": "everything", **EXTRAS}.items():
-        packages = packages_of(extra)
-        versions = installed_versions(packages)
-        named = f"'eightfold[{extra}]'" if extra else "eightfold"
-        for package, where in packages.items():
-            only = "" if where is None or where.evaluate() else f", where {where}"
-            install = f"pip install {named}{only}"
-            found.setdefault(package, Finding(package, versions.get(package), what, install))
-    tools = [
-        Finding(program, _program_version(program), what, how_to_install(package))
-        for program, (package, what) in TOOLS.items()
+    found = [
+        Finding(package, _installed(package), "everything", "pip install eightfold")
+        for package in packages_of("")
     ]
-    return [*found.values(), *tools, *_libraries()]
+    known = {each.name for each in found}
+    for extra, what in EXTRAS.items():
+        for package, where in packages_of(extra).items():
+            if package in known:
+                continue
+            known.add(package)
+            only = "" if where is None or where.evaluate() else f", where {where}"
+            install = f"pip install 'eightfold[{extra}]'{only}"
+            found.append(Finding(package, _installed(package), what, install))
+    for program, (package, what) in TOOLS.items():
+        found.append(Finding(program, _program_version(program), what, how_to_install(package)))
+    found += _libraries()
+    return found
+
+
+def _installed(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _program_version(program: str) -> str | None:

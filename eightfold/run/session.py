@@ -200,7 +200,7 @@ class Session(Closing):
         self.source = source
         self.memory = timing
         self.config_name = str(config) if not isinstance(config, AcceleratorConfig) else "custom"
-        self.reference = cast(Reference, reference)
+        self.reference: Reference = cast(Reference, reference)
         self.trace = trace
         self.progress = progress
         if no_rewrite:
