@@ -179,7 +179,7 @@ def _on_rtl(unit: Unit, trace: Path | None) -> Result:
     return Result(sorted(cases, key=lambda case: case.seed), hits)
 
 
-def _alone(unit: Unit, part: Part) -> list[Case]:
+def _alone(unit: Unit, part: Part) -> Sequence[Case]:
     return _on_rtl(replace(unit, first=part.seed, count=1), None).cases
 
 

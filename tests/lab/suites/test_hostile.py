@@ -1,5 +1,6 @@
 """The suite of mutated models: what a verdict becomes, and that findings are made small."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ def unit(first: int = 0, count: int = 1) -> Unit:
     return only
 
 
-def run(given: Unit) -> list[Case]:
+def run(given: Unit) -> Sequence[Case]:
     return suites()["hostile"].run(given, None).cases
 
 
