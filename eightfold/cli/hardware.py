@@ -21,8 +21,8 @@ from eightfold.rtl.packages import (
     file_list,
     fusesoc_core,
     model_header,
+    tcl,
 )
-from eightfold.rtl.vivado import tcl
 from eightfold.target.config import PRESETS, AcceleratorConfig
 
 UNIT_HELP = f"{', '.join(UNITS)}."
@@ -84,8 +84,8 @@ def verilog(
         raise InputError("--vivado writes a script beside the Verilog; say where with -o FILE")
 
     def text(name: str, config: str) -> str:
+        from eightfold.rtl.packages import with_interfaces
         from eightfold.rtl.verilog import unit_verilog
-        from eightfold.rtl.vivado import with_interfaces
 
         file = Path(config).name
         written = unit_verilog(name, chosen[config], prefix=prefix, config_name=file)

@@ -92,13 +92,29 @@ DEPTH = 2
 """Levels of the hierarchy that are told apart."""
 
 LEAST = 0.005
-"""Share of the LUTs below which a component is counted with the one around it."""
+"""Share of the whole below which a component is counted with the one around it."""
+
+Component = tuple[str, ...]
+"""The names of its levels; none is the whole."""
 
 
-def component_of(name: str) -> list[str]:
-    """Return the component that a cell belongs to, level by level; numbered ones are ``lane*``."""
+def component_of(name: str) -> Component:
+    """Return the component that a cell belongs to; numbered ones are ``lane*``."""
     path = [] if name.startswith("$") else name.split(".")[:-1]
-    return [re.sub(r"\d+$", "*", part) for part in path[:DEPTH]]
+    return tuple(re.sub(r"\d+$", "*", part) for part in path[:DEPTH])
+
+
+def largest_first(areas: Mapping[Component, float]) -> list[Component]:
+    """Return the components that are not too small, each behind the one around it."""
+    least = LEAST * areas[()]
+    shown = [path for path, area in areas.items() if area >= least or not path]
+    shown.sort(key=lambda path: [(-areas[path[: i + 1]], part) for i, part in enumerate(path)])
+    return shown
+
+
+def indented(name: str) -> str:
+    """Return a component for a table in Markdown, behind the one around it."""
+    return "&emsp;" * name.count(".") + name.rpartition(".")[2]
 
 
 def parts_of(netlist: dict[str, Any], family: str) -> dict[str, Area]:
@@ -107,18 +123,15 @@ def parts_of(netlist: dict[str, Any], family: str) -> dict[str, Area]:
     A cell belongs to the component whose signal it drives. Numbered copies, such as lanes, are one
     entry, ``lane*``. The unit itself is the entry ``""``.
     """
-    cells: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    cells: defaultdict[Component, Counter[str]] = defaultdict(Counter)
     for name, cell in top_module(netlist)["cells"].items():
         if cell["type"] == "$scopeinfo":
             continue
         known = component_of(name)
         for level in range(len(known) + 1):
-            cells[tuple(known[:level])][cell["type"]] += 1
+            cells[known[:level]][cell["type"]] += 1
     areas = {path: area_of(counts, family) for path, counts in cells.items()}
-    least = LEAST * areas[()].lut4_equivalents
-    shown = [path for path, area in areas.items() if area.lut4_equivalents >= least or not path]
-    shown.sort(key=lambda path: [(-areas[path[: i + 1]].lut4_equivalents, path[i])
-                                 for i in range(len(path))])  # fmt: skip
+    shown = largest_first({path: area.lut4_equivalents for path, area in areas.items()})
     return {".".join(path): areas[path] for path in shown}
 
 
@@ -126,7 +139,6 @@ def parts_table(parts: dict[str, Area]) -> str:
     """Return the areas as a Markdown table; what lies within another component is indented."""
     lines = ["| Component | LUTs | FFs | DSPs | RAMs |", "|---|--:|--:|--:|--:|"]
     for name, area in parts.items():
-        label = "&emsp;" * name.count(".") + name.rpartition(".")[2] if name else "whole"
         figures = (area.lut4_equivalents, area.ffs, area.dsps, area.rams)
-        lines.append(f"| {label} | {' | '.join(map(str, figures))} |")
+        lines.append(f"| {indented(name) or 'whole'} | {' | '.join(map(str, figures))} |")
     return "\n".join(lines) + "\n"

@@ -165,10 +165,7 @@ _XOR = 0b0110
 def split_negations(netlist: dict[str, Any]) -> int:
     """Move negations from functions that feed only carry cells into these, in place.
 
-    Returns
-    -------
-    int
-        How many, each of which saves a LUT4 and a PFUMX.
+    Return how many, each of which saves a LUT4 and a PFUMX.
     """
     top = top_module(netlist)
     cells: dict[str, Cell] = top["cells"]
@@ -216,10 +213,7 @@ def _negated(select: Wire, low: Lut, high: Lut) -> tuple[int, Lut] | None:
 def free_carry_chains(netlist: dict[str, Any]) -> dict[str, int]:
     """Take the constant carry input from every chain that can do without, in place.
 
-    Returns
-    -------
-    dict
-        How many chains begin in their ``first`` half as it is, and how many ``shifted`` by one.
+    Return how many chains begin in their ``first`` half as it is, and how many ``shifted`` by one.
     """
     top = top_module(netlist)
     carries = [cell for cell in top["cells"].values() if cell["type"] == "CCU2C"]
@@ -247,13 +241,7 @@ def free_carry_chains(netlist: dict[str, Any]) -> dict[str, int]:
 
 
 def drop_unread_carries(netlist: dict[str, Any]) -> int:
-    """Take the carry output from every chain whose last carry nothing reads, in place.
-
-    Returns
-    -------
-    int
-        How many.
-    """
+    """Take the carry output from every chain whose last carry nothing reads; return how many."""
     top = top_module(netlist)
     used = loads(top)
     dropped = 0

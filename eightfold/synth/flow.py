@@ -1,8 +1,18 @@
-"""One unit through synthesis, place and route, with results kept by content."""
+"""One unit through synthesis, place and route, with results kept by content.
+
+A full device is placed in half an hour and routed in one or two: two calls of nextpnr, so that
+routing that was stopped starts again.
+
+RAM blocks and multipliers may be put where another placement put them: a floorplan of what has few
+places. The electrostatic placer of nextpnr moves them into their columns before all else, which
+makes the wires of some seeds a sixth longer than those of others: docs/synthesis.md has the
+figures.
+"""
 
 import json
+import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +21,155 @@ from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.synth.area import Area, area_of, cells_of, parts_of
 from eightfold.synth.device import Device
-from eightfold.synth.place_and_route import PlaceAndRoute, place_and_route
-from eightfold.synth.report import SynthesisResult, Timing
+from eightfold.synth.netlist import top_module
+from eightfold.synth.report import SynthesisResult, Timing, slow_end_points, timing_of
 from eightfold.synth.rewrite import register_ports, rewrite
-from eightfold.synth.tools import Stage, digest_of, find_tool, has_tool, kept, own_steps, synthesize
+from eightfold.synth.tools import (
+    Stage,
+    digest_of,
+    find_tool,
+    has_tool,
+    kept,
+    own_steps,
+    run_tool,
+    synthesize,
+)
 from eightfold.target.config import AcceleratorConfig
+
+
+@dataclass(frozen=True)
+class PlaceAndRoute:
+    """What ``registered.json`` in ``folder``, of ``luts`` LUT sites, is placed and routed for."""
+
+    device: Device
+    folder: Path
+    luts: int
+    speed: int
+    seed: int
+
+    blocks: int | None = None
+    """Seed whose placement decides where RAM blocks and multipliers are; None: `seed` itself."""
+
+    @property
+    def name(self) -> str:
+        """Return what the files of this run are called, without suffixes."""
+        blocks = "" if self.origin is None else f"-blocks-{self.blocks}"
+        speed = f"speed-{self.speed}-" if self.device.speeds else ""
+        return f"{speed}seed-{self.seed}{blocks}"
+
+    @property
+    def origin(self) -> "PlaceAndRoute | None":
+        """Return the run that decides where the blocks are, if it is another one."""
+        if self.blocks is None or self.blocks == self.seed:
+            return None
+        return replace(self, seed=self.blocks, blocks=None)
+
+    @property
+    def netlist(self) -> str:
+        """Return the file that is placed."""
+        return "registered.json" if self.origin is None else f"{self.name}.fixed.json"
+
+    @property
+    def placed(self) -> str:
+        """Return the file of the placement."""
+        return f"{self.name}.placed.json"
+
+    @property
+    def placer(self) -> list[str]:
+        """Return nextpnr's options for the placement."""
+        options = ["--json", self.netlist, *self.device.placer_of(self.luts)]
+        return [*self._common, *options, "--no-route", "--write", self.placed]
+
+    @property
+    def router(self) -> list[str]:
+        """Return nextpnr's options for the routing."""
+        options = ["--json", self.placed, "--no-pack", "--no-place"]
+        report = ["--report", f"{self.name}.report.json", "--detailed-timing-report"]
+        return [*self._common, *options, *report]
+
+    @property
+    def _common(self) -> list[str]:
+        common = [*self.device.nextpnr, "--seed", str(self.seed), "--timing-allow-fail"]
+        if self.device.family != "ecp5":
+            return [*common, "--freq", f"{self.device.mhz:g}"]
+        files = ["--lpf-allow-unconstrained", "--lpf", "clock.lpf"]
+        return [*common, "--speed", str(self.speed), "--out-of-context", *files]
+
+
+def place_and_route(run: PlaceAndRoute, key: str, stage: Stage) -> Timing:
+    """Place and route, and return the clock; a step with ``key`` and options as before is kept.
+
+    ``key`` is a digest of all else that the figures depend on: the netlist, the tool's version.
+    Raises InputError if nextpnr fails, or its package is missing.
+    """
+    placement = _placement(run, key)
+
+    def place_then_route() -> dict[str, Any]:
+        placed = _place(run, key, stage)
+        routed = _nextpnr(run, run.router, "log", stage)
+        report = run.folder / f"{run.name}.report.json"
+        found = json.loads(report.read_text(encoding="utf-8"))
+        mhz, path = timing_of(found, run.device.clock)
+        warnings = (*placed["warnings"], *routed["warnings"])
+        seconds = round(placed["seconds"] + routed["seconds"], 1)
+        slow = slow_end_points(found, run.device.clock)
+        timing = Timing(mhz=round(mhz, 2), path=path, seconds=seconds, warnings=warnings, slow=slow)
+        return asdict(timing)
+
+    figures = run.folder / f"{run.name}.json"
+    return Timing.from_dict(kept(figures, digest_of(placement, *run.router), place_then_route))
+
+
+def _placement(run: PlaceAndRoute, key: str) -> str:
+    """Return a digest of what the placement depends on."""
+    origin = run.origin
+    others = () if origin is None else (_placement(origin, key),)
+    return digest_of(key, run.device.constraints, *run.placer, *others)
+
+
+def _place(run: PlaceAndRoute, key: str, stage: Stage) -> dict[str, Any]:
+    """Place, after the run that `run` takes its blocks from, unless both are kept."""
+
+    def place() -> dict[str, Any]:
+        if (origin := run.origin) is not None:
+            _place(origin, key, lambda words: stage(f"blocks of seed {origin.seed}, {words}"))
+            netlist, placed, fixed = (
+                run.folder / name for name in (origin.netlist, origin.placed, run.netlist)
+            )
+            fix_blocks(netlist, placed, fixed, run.device.family)
+        stage("packing")
+        return _nextpnr(run, run.placer, "place.log", stage)
+
+    figures = run.folder / f"{run.name}.placed.kept"
+    return kept(figures, _placement(run, key), place, makes=run.folder / run.placed)
+
+
+def _nextpnr(run: PlaceAndRoute, options: Sequence[str], log: str, stage: Stage) -> dict[str, Any]:
+    # Both calls read it, and another call's options may have changed it since the first.
+    (run.folder / "clock.lpf").write_text(run.device.constraints, encoding="utf-8")
+    begin = time.monotonic()
+    nextpnr = find_tool(run.device.router)
+    warnings = run_tool(nextpnr, options, folder=run.folder, log=f"{run.name}.{log}", stage=stage)
+    return {"seconds": time.monotonic() - begin, "warnings": warnings}
+
+
+def fix_blocks(netlist: Path, placed: Path, fixed: Path, family: str = "ecp5") -> None:
+    """Write `netlist` as `fixed`, its blocks tied to the places that they have in `placed`.
+
+    Both are Yosys' JSON; in `placed`, which nextpnr wrote, ``NEXTPNR_BEL`` names a place, which in
+    `fixed` is the attribute ``BEL``. Raises InputError if a block has no place.
+    """
+    found = json.loads(placed.read_text(encoding="utf-8"))
+    places = {name: cell["attributes"] for name, cell in top_module(found)["cells"].items()}
+    design = json.loads(netlist.read_text(encoding="utf-8"))
+    for name, cell in top_module(design)["cells"].items():
+        area = area_of({cell["type"]: 1}, family)
+        if area.dsps + area.rams > 0:
+            place = places.get(name, {}).get("NEXTPNR_BEL")
+            if place is None:
+                raise InputError(f"{placed}: no place of {name}; remove the file, place it again")
+            cell.setdefault("attributes", {})["BEL"] = place
+    fixed.write_text(json.dumps(design), encoding="utf-8")
 
 
 def run_synthesis(
@@ -37,40 +191,24 @@ def run_synthesis(
     The unit is measured out of context: no pads, and on the routed copy a register at each port
     except the clock, so that paths through ports count. Area is without these registers.
 
-    A step whose Verilog, options and tool versions have not changed since is not run again.
+    A step whose Verilog, options and tool versions have not changed since is not run again. Files
+    are in ``out/<family>/<config_name>/<unit>``.
 
-    Parameters
-    ----------
-    unit
-        A unit that `eightfold.rtl.verilog.unit_verilog` knows.
-    config_name
-        Preset or file stem: files are in ``out/<family>/<config_name>/<unit>``.
-    seeds
-        Seeds of the placer; one run each.
-    blocks
-        Seed whose placement decides where RAM blocks and multipliers are; None: each its own.
-    speed
-        Speed grade of the device.
-    family
-        One of `FAMILIES`. ``ecp5`` is placed and routed, Xilinx' too where the system has
-        nextpnr-himbaechel-xilinx on ``PATH``; the others get area figures.
-    verilog
-        The Verilog to measure instead of the unit's own.
-    route
-        Whether to place and route; without, the area alone.
-    stage
-        Called with a few words when a step begins.
-
-    Raises
-    ------
-    InputError
-        If the unit, family or speed grade is unknown, no seed is given, a tool is missing, or
-        the unit does not fit the device.
+    ``unit``: one that `eightfold.rtl.verilog.unit_verilog` knows, or another ``verilog`` in its
+    place; ``blocks``: the seed whose placement decides where RAM blocks and multipliers are, None:
+    each its own. ``family``: one of `FAMILIES`; ``ecp5`` is placed and routed, Xilinx' too where
+    the system has nextpnr-himbaechel-xilinx on ``PATH``, the others get area figures, and so do all
+    without ``route``. ``stage`` is told when a step begins. Raises InputError if the unit, family
+    or speed grade is unknown, no seed is given, a tool is missing, or the unit does not fit the
+    device.
     """
     device = Device.load(family)
     routed = route and has_tool(device.router)
-    if routed:
-        _check_route(device, speed, seeds)
+    if routed and device.speeds and speed not in device.speeds:
+        grades = ", ".join(map(str, device.speeds))
+        raise InputError(f"speed grade of {device.name} must be one of {grades}, not {speed}")
+    if routed and not seeds:
+        raise InputError("at least one seed is needed")
     tools = [find_tool(name).version for name in ("yosys", *([device.router] if routed else []))]
     if verilog is None:
         stage("Verilog")
@@ -90,7 +228,12 @@ def run_synthesis(
         timing: dict[int, Timing] = {}
         if routed:
             jobs = [PlaceAndRoute(device, folder, luts, speed, seed, blocks) for seed in seeds]
-            timing = _route(jobs, digest_of(netlist_key, tools[1]), stage)
+            key = digest_of(netlist_key, tools[1])
+            for number, job in enumerate(jobs, start=1):
+                here = f"seed {number} of {len(jobs)}"
+                timing[job.seed] = place_and_route(
+                    job, key, lambda words, here=here: stage(f"{here}, {words}")
+                )
     except InputError as error:
         raise InputError(f"{unit} ({config_name}): {error}") from None
     warnings = [*area["warnings"], *(w for t in timing.values() for w in t.warnings)]
@@ -112,26 +255,6 @@ def run_synthesis(
         tools=tuple(tools),
         digest=digest,
     )
-
-
-def _check_route(device: Device, speed: int, seeds: Sequence[int]) -> None:
-    """Refuse a speed grade that the device does not have, and to route with no seed."""
-    if device.speeds and speed not in device.speeds:
-        grades = ", ".join(str(grade) for grade in device.speeds)
-        raise InputError(f"speed grade of {device.name} must be one of {grades}, not {speed}")
-    if not seeds:
-        raise InputError("at least one seed is needed")
-
-
-def _route(jobs: Sequence[PlaceAndRoute], key: str, stage: Stage) -> dict[int, Timing]:
-    """Place and route once per seed; return the timing of each."""
-    timing = {}
-    for number, job in enumerate(jobs, start=1):
-        here = f"seed {number} of {len(jobs)}"
-        timing[job.seed] = place_and_route(
-            job, key, lambda words, here=here: stage(f"{here}, {words}")
-        )
-    return timing
 
 
 def _synthesize(

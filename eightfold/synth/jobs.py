@@ -56,33 +56,13 @@ def main_jobs(
 
     Progress goes to the console while it is a terminal; otherwise only the table is printed, at
     the end. All figures, those of earlier runs included, are kept in ``out/synthesis.json`` and
-    as a table in ``out/synthesis.md``, written after each job.
+    as a table in ``out/synthesis.md``, written after each job. Return those of this call.
 
-    Parameters
-    ----------
-    units
-        Units to measure; none means those of `DEFAULT_JOBS`.
-    config
-        Preset or ``.toml`` file; None means the configurations of `DEFAULT_JOBS`.
-    docs
-        Markdown file whose table is replaced by the current figures: those whose Verilog has
-        not changed since. Rows that it loses by that are named.
-    above
-        A clock in MHz; also print what `eightfold.synth.report.slow_table` says of it.
-    console
-        Where to print; standard output by default.
-    out, options
-        Seeds and the like, see `run_synthesis`.
-
-    Returns
-    -------
-    list of SynthesisResult
-        Of this call, in the order of the jobs.
-
-    Raises
-    ------
-    InputError
-        From `run_synthesis`, `AcceleratorConfig.load` or `write_between_markers`.
+    ``units`` and ``config``: those of `DEFAULT_JOBS` unless given. ``docs``: a Markdown file whose
+    table is replaced by the figures whose Verilog has not changed since; rows that it loses by that
+    are named. ``above``: a clock in MHz, of which `eightfold.synth.report.slow_table` is printed
+    too. ``options`` are those of `run_synthesis`. Raises InputError as that does, and from
+    `AcceleratorConfig.load` and `write_between_markers`.
     """
     console = console or Console()
     results: list[SynthesisResult] = []

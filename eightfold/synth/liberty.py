@@ -15,7 +15,7 @@ from eightfold.common.errors import InputError
 from eightfold.common.files import write_file
 from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
-from eightfold.synth.area import component_of
+from eightfold.synth.area import Component, component_of, indented, largest_first
 from eightfold.synth.netlist import top_module
 from eightfold.synth.tools import Stage, digest_of, find_tool, kept, own_steps, synthesize
 from eightfold.target.config import AcceleratorConfig
@@ -154,7 +154,7 @@ def _counts(top: dict[str, Any], library: Library) -> dict[str, Any]:
     """Return the figures of `GateCount` that a netlist of the library's cells has."""
     memories: Counter[str] = Counter()
     types: Counter[str] = Counter()
-    parts: defaultdict[str, float] = defaultdict(float)
+    parts: defaultdict[Component, float] = defaultdict(float)
     unmapped: set[str] = set()
     for name, cell in top["cells"].items():
         kind = cell["type"]
@@ -164,23 +164,19 @@ def _counts(top: dict[str, Any], library: Library) -> dict[str, Any]:
         elif kind in library.areas:
             types[kind] += 1
             known = component_of(name)
-            for level in range(1, len(known) + 1):
-                parts[".".join(known[:level])] += library.areas[kind] / library.nand2
+            for level in range(len(known) + 1):
+                parts[known[:level]] += library.areas[kind] / library.nand2
         elif kind != "$scopeinfo":
             unmapped.add(kind)
     if unmapped:
         raise InputError(f"no cell of the library for {', '.join(sorted(unmapped))}")
     area = {kind: count * library.areas[kind] / library.nand2 for kind, count in types.items()}
-    total = sum(area.values())
-    shown = {name: gates for name, gates in parts.items() if gates >= total / 200}
-    order = sorted(shown, key=lambda name: [(-parts[".".join(name.split(".")[: i + 1])], part)
-                                            for i, part in enumerate(name.split("."))])  # fmt: skip
     return {
-        "gates": round(total, 1),
+        "gates": round(sum(area.values()), 1),
         "sequential": round(sum(area[kind] for kind in types if kind in library.sequential), 1),
         "ffs": sum(count for kind, count in types.items() if kind in library.sequential),
         "memories": dict(sorted(memories.items())),
-        "parts": {name: round(parts[name], 1) for name in order},
+        "parts": {".".join(path): round(parts[path], 1) for path in largest_first(parts) if path},
     }
 
 
@@ -208,7 +204,6 @@ def gate_parts(results: list[GateCount]) -> str:
             lines = [f"Components of {row.unit} ({row.config_name}):", "", "| Component | kGE |"]
             lines += ["|---|--:|"]
             for name, gates in row.parts.items():
-                label = "&emsp;" * name.count(".") + name.rpartition(".")[2]
-                lines.append(f"| {label} | {gates / 1000:.1f} |")
+                lines.append(f"| {indented(name)} | {gates / 1000:.1f} |")
             tables.append("\n".join(lines) + "\n")
     return "\n".join(tables)

@@ -157,7 +157,7 @@ def warnings_in(log: str) -> list[str]:
     return [line for line in found if not _EXPECTED.search(line)]
 
 
-_STEPS = ("absorb", "area", "carry", "netlist", "rewrite")
+_STEPS = ("area", "carry", "netlist", "rewrite")
 """Modules that netlist and figures depend on between the tools."""
 
 

@@ -13,7 +13,7 @@ from eightfold.cli.hardware import _descriptions
 from eightfold.cli.main import commands
 from eightfold.common.program import one_line_errors
 from eightfold.rtl import verilog
-from eightfold.rtl.vivado import tcl, with_interfaces
+from eightfold.rtl.packages import tcl, with_interfaces
 from eightfold.sim.simulator import lint
 from eightfold.sim.simulator.runner import Unit
 from eightfold.sim.simulator.toolchain import check_simulator, tool_environment

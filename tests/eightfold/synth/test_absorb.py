@@ -9,8 +9,8 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from eightfold.synth.absorb import absorb_registers
 from eightfold.synth.area import cells_of
+from eightfold.synth.rewrite import absorb_registers
 from tests.support.hardware.netlist_proof import proved
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.synth import run_synthesis
+from eightfold.synth.flow import fix_blocks
 from eightfold.synth.netlist import top_module
-from eightfold.synth.place_and_route import fix_blocks
 from eightfold.target.config import PRESETS
 
 PLACE = "X4/Y13/MULT18_0"

@@ -10,7 +10,7 @@ import pytest
 from eightfold.sim.simulator.build import Verilog
 from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
 from eightfold.sim.simulator.sources import source_of
-from eightfold.synth import absorb, carry
+from eightfold.synth import carry, rewrite
 from eightfold.synth.carry import Lut
 from eightfold.synth.netlist import Cell, top_module
 from eightfold.synth.rewrite import RULES
@@ -72,13 +72,13 @@ def test_a_fault_of_a_tool_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def without_enable(monkeypatch: pytest.MonkeyPatch) -> None:
     """A register moves into a multiplier, its enable does not."""
-    monkeypatch.setattr(absorb, "_enable", lambda register: "1")
+    monkeypatch.setattr(rewrite, "_enable", lambda register: "1")
 
 
 def without_reset(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reset of a register does not move along."""
     monkeypatch.setattr(
-        absorb._Absorber, "_next_value", lambda self, bit, cell: cell["connections"]["DI"][0]
+        rewrite._Absorber, "_next_value", lambda self, bit, cell: cell["connections"]["DI"][0]
     )
 
 
