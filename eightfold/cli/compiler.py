@@ -183,7 +183,7 @@ def compile_command(
     --fallback and more than one stream, a folder for each.
     """
     from eightfold.compiler.artifacts import region_bytes, write_compiled
-    from eightfold.compiler.cascade.decision import explain as explanation
+    from eightfold.compiler.cascade.step import explain as explanation
 
     graph, prepared, _, _ = _prepared(model, "compiling", **options)
     rewritten, network = prepared.rewritten, prepared.network

@@ -12,7 +12,7 @@ from eightfold.common.files import Content, write_files
 from eightfold.compiler import Compiled, compile_network
 from eightfold.compiler.driver import FOLDER, c_arrays, driver_files
 from eightfold.isa import Space
-from eightfold.isa.listing import listing
+from eightfold.isa.decode import listing
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import host_operators, load_int8, run_graphs

@@ -8,17 +8,22 @@ from itertools import accumulate, chain
 
 import numpy as np
 
-from eightfold.compiler import state
 from eightfold.compiler.beside import beside
 from eightfold.compiler.cascade.chains import Chains, Proposal
-from eightfold.compiler.cascade.decision import Decision
+from eightfold.compiler.cascade.step import Decision
 from eightfold.compiler.emit.emitter import Buffered, Emitter
 from eightfold.compiler.emit.memory import Block, Layout, aligned, allocate, plan
 from eightfold.compiler.emit.staging import Arrival, NoRoomError, Place, Staging
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.planes import with_planes
-from eightfold.compiler.step_program import StepProgram
+from eightfold.compiler.step_program import (
+    Placed,
+    StepProgram,
+    Store,
+    local_variables,
+    with_variables,
+)
 from eightfold.compiler.steps.step import Step
 from eightfold.estimate.estimate import estimate_stream
 from eightfold.isa import Space
@@ -113,13 +118,13 @@ def compile_operators(
     program = StepProgram(graph, operators, lowered)
     kept = {program.storage(tensor) for tensor in wanted if program.computed(tensor)}
     searched = {operator.index: lowered[operator.index].searched for operator in operators}
-    variables = state.local(program, graph.variables)
+    variables = local_variables(program, graph.variables)
 
     chains = Chains(program, kept)
     undecided = set[MemoryTiming]()
 
     def attempt(proposal: Proposal, planned: MemoryTiming, second: bool) -> Compiled:
-        placed = state.placed(program.replaced(proposal.cascades), variables, wanted)
+        placed = with_variables(program.replaced(proposal.cascades), variables, wanted)
         compiler = _NetworkCompiler(placed, config, planned, proposal.outside, second)
         emitter, places = compiler.compile()
         undecided.update([planned] if emitter.undecided else [])
@@ -268,7 +273,7 @@ class _NetworkCompiler:
 
     def __init__(
         self,
-        placed: state.Placed,
+        placed: Placed,
         config: AcceleratorConfig,
         memory: MemoryTiming,
         outside: Collection[int] = (),
@@ -279,7 +284,7 @@ class _NetworkCompiler:
         self.memory, self.second = memory, second
         self.kept = set(placed.places.values())
         self.homes, self.region = placed.homes, placed.region
-        stored = {step.target for step in program.steps if isinstance(step, state.Store)}
+        stored = {step.target for step in program.steps if isinstance(step, Store)}
         self.outside = {*outside, *(stored & {*placed.homes})}
         self.rooms = dict.fromkeys(range(len(program.steps)), config.scratchpad // 2)
 

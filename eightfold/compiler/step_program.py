@@ -1,14 +1,23 @@
-"""The steps of consecutive operators, and the bytes that they work on."""
+"""The steps of consecutive operators, and the bytes that they work on; where variables are.
 
-from collections.abc import Collection, Mapping, Sequence
+Each variable is in one place of the arena, before a run and after it. A stream that is given its
+value and computes the next one stores the new value over the old. That is right once nothing reads
+the old one any more; so where the new value is there before, or is the old value of another
+variable, or where the old value is asked for too, it comes over the old one at the end of the
+stream, by a copy.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 
 from eightfold.compiler.cascade.row_wise import Image
 from eightfold.compiler.cascade.step import Cascade
 from eightfold.compiler.emit.memory import Block
 from eightfold.compiler.lower.lowering import Lowered
+from eightfold.compiler.steps.movement import Copy, Movement
 from eightfold.compiler.steps.step import Step, Temporary
-from eightfold.model import Graph, Operator
+from eightfold.model import Graph, Operator, Variable
 from eightfold.target.config import AcceleratorConfig
 
 
@@ -52,21 +61,16 @@ class StepProgram:
         program._computed = {t for step in program.steps for t in step.targets}
         return program
 
-    @property
-    def spare(self) -> int:
-        """The first number that no tensor has."""
-        return 1 + max(len(self._graph.tensors), *self._temporaries, *self._computed)
-
-    def extended(
-        self, steps: Sequence[Step], temporaries: Mapping[int, Temporary]
-    ) -> "StepProgram":
-        """Return the program with steps behind the last one, which its operator owns."""
+    def with_copy(self, storage: int) -> tuple["StepProgram", int]:
+        """Return the program with a copy of a storage behind its last step, and what has it."""
+        target = 1 + max(len(self._graph.tensors), *self._temporaries, *self._computed)
+        size = self.size(storage)
         program = copy(self)
-        program.steps = [*self.steps, *steps]
-        program.owners = [*self.owners, *[self.owners[-1]] * len(steps)]
-        program._temporaries = {**self._temporaries, **temporaries}
-        program._computed = self._computed | temporaries.keys()
-        return program
+        program.steps = [*self.steps, Store(target=target, copies=(Copy(storage, 0, 0, size),))]
+        program.owners = [*self.owners, self.owners[-1]]
+        program._temporaries = {**self._temporaries, target: Temporary(size)}
+        program._computed = self._computed | {target}
+        return program, target
 
     def image(self, tensor: int) -> Image | None:
         """Return a tensor's images and rows; None if it is no tensor of the graph of rank 4."""
@@ -153,3 +157,81 @@ class StepProgram:
 def _touched(step: Step) -> tuple[int, ...]:
     """Return the tensors whose bytes must be there during a step."""
     return step.uses if step.shares is None else (step.shares, step.target)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed:
+    """A program with the copies at its end, and where what is asked for lies.
+
+    ``places``: the storage of each tensor that is asked for; ``homes``: by storage of a new value
+    that of the old one, which has the same place; ``region``: the storages of old values, in the
+    order in which they lie in the arena.
+    """
+
+    program: StepProgram
+    places: Mapping[int, int]
+    homes: Mapping[int, int]
+    region: Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Store(Movement):
+    """A copy to memory, which needs room only if it is from memory too."""
+
+    def room_beside(self, config: AcceleratorConfig, outside: Collection[int]) -> int | None:
+        """Return the bytes of scratchpad needed: any number may do from memory to memory."""
+        return None if {*self.uses} <= {*outside} else 0
+
+
+def local_variables(program: StepProgram, variables: Sequence[Variable]) -> list[Variable]:
+    """Return the variables of which a program is given the value, and has the next one."""
+    given = set(program.inputs())
+    return [
+        variable
+        for variable in variables
+        if variable.before in given
+        and (program.computed(variable.after) or variable.after == variable.before)
+    ]
+
+
+def with_variables(
+    program: StepProgram, variables: Sequence[Variable], wanted: Collection[int]
+) -> Placed:
+    """Return a program that leaves ``wanted`` tensors in the arena, new values over the old ones.
+
+    ``program``: steps, and cascades; ``variables``: those of `local_variables`.
+    """
+    extended = program
+    after = {variable.before: variable.after for variable in variables}
+    places = {tensor: program.storage(tensor) for tensor in wanted if program.computed(tensor)}
+    for tensor, storage in places.items():
+        if storage in after and after[storage] not in (tensor, storage):
+            extended, places[tensor] = extended.with_copy(storage)
+    touching = extended.touching()
+    homes: dict[int, int] = {}
+    for old, tensor in after.items():
+        storage = places.get(tensor, old)
+        if storage == old:  # nothing changes it
+            continue
+        own = program.computed(storage) and storage not in homes
+        if not own or _is_read_later(touching[old], touching[storage]):
+            extended, storage = extended.with_copy(storage)
+            places[tensor] = storage
+        homes[storage] = old
+    stored = copy(extended)
+    stored.steps = [_as_store(step, extended.storage, homes) for step in extended.steps]
+    return Placed(program=stored, places=places, homes=homes, region=[*after])
+
+
+def _is_read_later(old: Sequence[int], new: Sequence[int]) -> bool:
+    """Return whether an old value is touched in the step in which the new one begins, or later."""
+    return old[-1] >= new[0]
+
+
+def _as_store(step: Step, storage: Callable[[int], int], homes: Collection[int]) -> Step:
+    """Return a step that only copies to the place of a variable as a store, others as they are."""
+    if type(step) is not Movement or storage(step.target) not in homes:
+        return step
+    if any(copy.loops or copy.source is None for copy in step.copies):
+        return step
+    return Store(target=step.target, copies=step.copies)

@@ -19,8 +19,7 @@ from eightfold import isa
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.suite import Result, Suite
 from eightfold.isa import ErrorCode, Opcode, Space
-from eightfold.isa.decode import CommandError
-from eightfold.isa.listing import listing
+from eightfold.isa.decode import CommandError, listing
 from eightfold.sim.machine.endings import Ending, ending
 from eightfold.sim.machine.legality import Refusal
 from eightfold.sim.simulator.runner import BenchFailed

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.isa.decode import Decoded, read_stream
-from eightfold.isa.listing import line
+from eightfold.isa.decode import Decoded, line, read_stream
 from eightfold.sim.machine.accesses import (
     Accesses,
     accesses,

@@ -12,9 +12,8 @@ from functools import cached_property
 from itertools import combinations
 
 from eightfold.compiler.cascade.chains import Chains, Proposal
-from eightfold.compiler.cascade.decision import Decision, chosen
 from eightfold.compiler.cascade.schedule import Chain, Choice, Impossible, Schedule
-from eightfold.compiler.cascade.step import Cascade
+from eightfold.compiler.cascade.step import Cascade, Decision, chosen
 from eightfold.compiler.cascade.trials import Costs, Trials
 from eightfold.compiler.emit.memory import Block, Overfull, aligned
 from eightfold.compiler.exact import CompileError

@@ -7,7 +7,6 @@ from eightfold.common.errors import InputError
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.lower import movement as lower_movement
 from eightfold.compiler.lower import pointwise as lower_pointwise
-from eightfold.compiler.lower import product as lower_product
 from eightfold.compiler.lower import reduction as lower_reduction
 from eightfold.compiler.lower import windowed as lower_windowed
 from eightfold.compiler.lower.call import Call
@@ -73,7 +72,7 @@ METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
     **dict.fromkeys(("DIV", "SQUARED_DIFFERENCE"), lower_pointwise.of_two_bytes),
     **dict.fromkeys(("ARG_MAX", "ARG_MIN"), lower_reduction.place_of_extreme),
     "AVERAGE_POOL_2D": lower_windowed.average_pool_2d,
-    "BATCH_MATMUL": lower_product.batch_matmul,
+    "BATCH_MATMUL": lower_windowed.batch_matmul,
     "CAST": lower_pointwise.cast,
     "CONV_2D": lower_windowed.conv_2d,
     "DEPTHWISE_CONV_2D": lower_windowed.depthwise_conv_2d,

@@ -13,8 +13,15 @@ from numpy.typing import NDArray
 
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.lower.call import Call
-from eightfold.compiler.steps.affine import affine_pieces
-from eightfold.compiler.steps.movement import Copy, Gather, Movement, copies, cycles, filled
+from eightfold.compiler.steps.movement import (
+    Copy,
+    Gather,
+    Movement,
+    affine_pieces,
+    copies,
+    cycles,
+    filled,
+)
 from eightfold.compiler.steps.step import Alias
 from eightfold.compiler.steps.transposition import Swap, Transposition, best_way, swapped
 from eightfold.golden.indexing import checked_gather, flat_indices

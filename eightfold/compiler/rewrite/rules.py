@@ -8,11 +8,10 @@ import numpy as np
 
 from eightfold.common.errors import InputError
 from eightfold.compiler.rewrite.compact import compact
-from eightfold.compiler.rewrite.draft import Draft
+from eightfold.compiler.rewrite.draft import Draft, Rewritten
 from eightfold.compiler.rewrite.elements import compose
 from eightfold.compiler.rewrite.fusion import clamp, pad
 from eightfold.compiler.rewrite.moves import tidy
-from eightfold.compiler.rewrite.rebuild import Rewritten
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.operators import open_operands, run_operator

@@ -1,8 +1,8 @@
 """How a convolution proceeds while its input arrives from memory: part by part, behind the mover.
 
 The first rows are computed on the input itself, few at the beginning, then more and more at a time.
-The others may be computed on strips of patches (`eightfold.compiler.steps.im2col`) that the mover
-makes meanwhile, straight from memory: that takes fewer vectors, but the mover longer.
+The others may be computed on strips of patches (`eightfold.compiler.steps.convolution`) that the
+mover makes meanwhile, straight from memory: that takes fewer vectors, but the mover longer.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

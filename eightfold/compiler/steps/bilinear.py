@@ -10,8 +10,8 @@ from eightfold.compiler.emit.emitter import Emitter, loop_fields
 from eightfold.compiler.emit.nest import Nest
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
 from eightfold.compiler.emit.tile import Tile
-from eightfold.compiler.steps.affine import AffinePiece, affine_pieces
 from eightfold.compiler.steps.elementwise import RUN
+from eightfold.compiler.steps.movement import AffinePiece, affine_pieces
 from eightfold.compiler.steps.step import UnaryStep
 from eightfold.golden.resize import COORDINATE_BITS
 from eightfold.isa import Combine, Operand, Reduce, Requantize, Space, Vector

@@ -22,7 +22,7 @@ from eightfold.compiler.passes import CompiledNetwork, Segment
 from eightfold.compiler.steps.elementwise import Elementwise
 from eightfold.compiler.steps.movement import Copy, Movement, copies
 from eightfold.compiler.tpu_mlir import lower, windows
-from eightfold.compiler.tpu_mlir.steps import Operand, Shape, StepList
+from eightfold.compiler.tpu_mlir.lower import Operand, Shape, StepList
 from eightfold.golden.binary import broadcast
 from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Quantization

@@ -27,8 +27,14 @@ from eightfold.compiler.steps.channelwise import DepthwiseConvolution, MaximumPo
 from eightfold.compiler.steps.convolution import Convolution, widened
 from eightfold.compiler.steps.elementwise import CODES, IDENTITY, Elementwise
 from eightfold.compiler.steps.windowed import Axis
-from eightfold.compiler.tpu_mlir.lower import per_channel
-from eightfold.compiler.tpu_mlir.steps import Operand, Shape, StepList, TwoBytes, two_bytes
+from eightfold.compiler.tpu_mlir.lower import (
+    Operand,
+    Shape,
+    StepList,
+    TwoBytes,
+    per_channel,
+    two_bytes,
+)
 from eightfold.golden.fixed_point import wrap32
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.compiler.steps.affine import affine_pieces
+from eightfold.compiler.steps.movement import affine_pieces
 from eightfold.golden.resize import bilinear_taps, nearest_taps
 
 

@@ -12,7 +12,7 @@ from eightfold.cli.main import main
 from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network
 from eightfold.compiler.emit import emitter
-from eightfold.compiler.steps import channelwise, im2col, reduction, windowed
+from eightfold.compiler.steps import channelwise, convolution, reduction, windowed
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 from tests.support.models.single import one_operator
@@ -207,7 +207,7 @@ WINDOWS = ("AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "TR
 @pytest.mark.parametrize("operator", WINDOWS)
 def test_small_limits_change_no_window(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is cut where 16 bits end is cut after a few rows and columns instead."""
-    for module in (windowed, channelwise, im2col):
+    for module in (windowed, channelwise, convolution):
         monkeypatch.setattr(module, "LONGEST", 4)
     expect_random(operator, range(12))
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eightfold.cases.networks import DRAWN, network_rng, random_network
-from eightfold.compiler import Compiled, compile_network, state
+from eightfold.compiler import Compiled, compile_network, step_program
 from eightfold.compiler.lower.lowering import HARDWARE
 from eightfold.isa import Space
 from eightfold.model import Graph
@@ -129,7 +129,7 @@ def test_a_streaming_block_stores_what_it_keeps_at_once() -> None:
 
 def test_a_store_before_the_last_read_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the rule for what is read after it is assigned, frames differ."""
-    monkeypatch.setattr(state, "_is_read_later", lambda *_: False)
+    monkeypatch.setattr(step_program, "_is_read_later", lambda *_: False)
     graph = load_model(swapping())
     with pytest.raises(AssertionError, match="frame"):
         frames_in_memory(compile_stream(graph, SMALL), graph)

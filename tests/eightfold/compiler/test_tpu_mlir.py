@@ -10,8 +10,8 @@ from eightfold.common.errors import InputError
 from eightfold.compiler.lower.pointwise import EVERY_BYTE
 from eightfold.compiler.steps.elementwise import Elementwise
 from eightfold.compiler.tpu_mlir import lower as lower_tpu_mlir
+from eightfold.compiler.tpu_mlir.lower import TwoBytes, two_bytes
 from eightfold.compiler.tpu_mlir.network import TpuMlirNetwork
-from eightfold.compiler.tpu_mlir.steps import TwoBytes, two_bytes
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.requantize import requantize
 from eightfold.golden.tpu_mlir import elementwise as tpu_mlir_elementwise

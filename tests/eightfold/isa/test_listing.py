@@ -5,8 +5,7 @@ import pytest
 
 from eightfold import isa
 from eightfold.isa import Combine, Operand, Row, Space
-from eightfold.isa.decode import CommandError
-from eightfold.isa.listing import listing
+from eightfold.isa.decode import CommandError, listing
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
 

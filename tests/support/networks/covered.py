@@ -4,9 +4,8 @@ import numpy as np
 
 from eightfold.compiler import Compiled
 from eightfold.isa import Space
-from eightfold.isa.decode import read_stream
+from eightfold.isa.decode import line, read_stream
 from eightfold.isa.issued import Interval
-from eightfold.isa.listing import line
 from eightfold.sim.machine.accesses import accesses
 
 
