@@ -8,7 +8,6 @@ A vector of the result is a run of the result, at most as long as there are lane
 are in few vectors of the input if there are either few rows or few columns.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -145,26 +144,39 @@ class Swap:
 
 
 @dataclass(frozen=True)
-class Way(ABC):
-    """Which bytes a result vector has."""
+class Way:
+    """Which bytes a result vector has.
+
+    With ``whole``, neighbouring columns, each whole; or matrices, where several have room: for few
+    rows. Else neighbouring rows of one column, which lie in vectors side by side: for few columns.
+    """
 
     config: AcceleratorConfig
+    whole: bool
 
-    @abstractmethod
     def unit(self, swap: Swap) -> int:
-        """Return the columns, or rows, of a result vector; 0 if it has none."""
+        """Return the columns, or rows, of a result vector; 0 if it has none.
 
-    @abstractmethod
+        They are within a lane each; of whole columns a row is within a vector, too.
+        """
+        if self.whole:
+            return min(self.config.lanes // swap.rows, self.config.width) // swap.item
+        return self.config.lanes // swap.item
+
     def lines(self, swap: Swap) -> int:
         """Return how many there are of what a part may have some of: columns, or rows."""
+        return swap.columns if self.whole else swap.rows
 
-    @abstractmethod
     def part(self, swap: Swap, outer: range, lines: range) -> tuple[Swap, int, int]:
         """Return some matrices and lines, with their first byte in source and target."""
-
-    @abstractmethod
-    def blocks(self, swap: Swap, source: Sequence[int], target: Sequence[int]) -> Iterator[Block]:
-        """Yield all vectors; the steps of the axes may be longer than those of ``swap``."""
+        start = outer.start * swap.size // swap.outer
+        if self.whole:
+            some = swap.some(len(outer), swap.rows, len(lines))
+            steps = swap.item, swap.rows * swap.item
+        else:
+            some = swap.some(len(outer), len(lines), swap.columns)
+            steps = swap.columns * swap.item, swap.item
+        return some, start + lines.start * steps[0], start + lines.start * steps[1]
 
     def cycles(self, swap: Swap) -> int:
         """Return the cycles for tensors in the scratchpad, about."""
@@ -172,26 +184,11 @@ class Way(ABC):
         found = self.blocks(swap, *([step for _, step in each] for each in axes))
         return sum(block.cycles(self.config) for block in found)
 
-
-class WholeColumns(Way):
-    """Neighbouring columns, each whole; or matrices, where several have room. For few rows."""
-
-    def unit(self, swap: Swap) -> int:
-        """Return the columns that are within a lane each, and of a row within a vector."""
-        return min(self.config.lanes // swap.rows, self.config.width) // swap.item
-
-    def lines(self, swap: Swap) -> int:
-        """Return the columns."""
-        return swap.columns
-
-    def part(self, swap: Swap, outer: range, lines: range) -> tuple[Swap, int, int]:
-        """Return some matrices and columns."""
-        start = outer.start * swap.size // swap.outer
-        into = start + lines.start * swap.rows * swap.item
-        some = swap.some(len(outer), swap.rows, len(lines))
-        return some, start + lines.start * swap.item, into
-
     def blocks(self, swap: Swap, source: Sequence[int], target: Sequence[int]) -> Iterator[Block]:
+        """Yield all vectors; the steps of the axes may be longer than those of ``swap``."""
+        return (self._columns if self.whole else self._rows)(swap, source, target)
+
+    def _columns(self, swap: Swap, source: Sequence[int], target: Sequence[int]) -> Iterator[Block]:
         """Yield vectors of columns, or of matrices."""
         matrix = swap.size // swap.outer
         together = self.config.lanes // matrix
@@ -220,26 +217,7 @@ class WholeColumns(Way):
         sizes = (swap.outer, swap.columns, swap.rows, swap.item)
         return _sums(sizes, (source[0], swap.item, source[1], 1))
 
-
-class PartsOfColumns(Way):
-    """Neighbouring rows of one column, which lie in vectors side by side. For few columns."""
-
-    def unit(self, swap: Swap) -> int:
-        """Return the rows that are within a lane each."""
-        return self.config.lanes // swap.item
-
-    def lines(self, swap: Swap) -> int:
-        """Return the rows."""
-        return swap.rows
-
-    def part(self, swap: Swap, outer: range, lines: range) -> tuple[Swap, int, int]:
-        """Return some matrices and rows."""
-        start = outer.start * swap.size // swap.outer
-        some = swap.some(len(outer), len(lines), swap.columns)
-        first = start + lines.start * swap.columns * swap.item
-        return some, first, start + lines.start * swap.item
-
-    def blocks(self, swap: Swap, source: Sequence[int], target: Sequence[int]) -> Iterator[Block]:
+    def _rows(self, swap: Swap, source: Sequence[int], target: Sequence[int]) -> Iterator[Block]:
         """Yield vectors of rows, column by column."""
         for start, size, count in shared(swap.rows, self.unit(swap)):
             places = _sums((size, swap.item), (source[1], 1))
@@ -275,7 +253,7 @@ def _sums(sizes: Sequence[int], steps: Sequence[int]) -> NDArray[np.int64]:
 
 def best_way(swap: Swap, config: AcceleratorConfig) -> Way | None:
     """Return the way with the fewest cycles, None if a vector has no room for an item."""
-    ways = [way for way in (WholeColumns(config), PartsOfColumns(config)) if way.unit(swap)]
+    ways = [way for way in (Way(config, True), Way(config, False)) if way.unit(swap)]
     return min(ways, key=lambda way: way.cycles(swap), default=None)
 
 

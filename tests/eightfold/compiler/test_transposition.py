@@ -8,7 +8,7 @@ import pytest
 from eightfold.compiler import Compiled
 from eightfold.compiler.lower import movement
 from eightfold.compiler.steps.elementwise import IDENTITY
-from eightfold.compiler.steps.transposition import PartsOfColumns, Swap, Way, WholeColumns, swapped
+from eightfold.compiler.steps.transposition import Swap, Way, swapped
 from eightfold.estimate.estimate import estimate_network
 from eightfold.golden.requantize import requantize
 from eightfold.isa import Opcode
@@ -25,7 +25,8 @@ CONFIGS = {
     "odd": AcceleratorConfig(lanes=11, width=7, psum_depth=16, port=8, scratchpad=4096),
     "wide": AcceleratorConfig(lanes=5, width=24, psum_depth=16, scratchpad=8192),
 }
-WAYS = (WholeColumns, PartsOfColumns)
+WAYS = (True, False)
+"""Whether a vector has whole columns."""
 
 
 def graph_of(shape: tuple[int, ...], axes: list[int], dtype: type = np.int8) -> Graph:
@@ -92,13 +93,13 @@ SHAPES = [
 ]
 
 POSSIBLE = [
-    pytest.param(shape, axes, config, way, id=f"{shape}-{axes}-{name}-{way.__name__}")
+    pytest.param(shape, axes, way, id=f"{shape}-{axes}-{name}-{'whole' if whole else 'parts'}")
     for shape, axes in SHAPES
     for name, config in CONFIGS.items()
-    for way in WAYS
+    for whole in WAYS
     if (swap := swapped(shape, axes, 1))
-    and way(config).unit(swap)
-    and way(config).cycles(swap) <= 40_000
+    and (way := Way(config, whole)).unit(swap)
+    and way.cycles(swap) <= 40_000
 ]
 """Of all, those in which a vector has room for a column, and columns are not far too many."""
 
@@ -106,23 +107,22 @@ POSSIBLE = [
 def test_every_shape_is_possible_one_way() -> None:
     assert all(swapped(shape, axes, 1) for shape, axes in SHAPES)
     assert {case.values[0] for case in POSSIBLE} == {shape for shape, _ in SHAPES}
-    assert {case.values[3] for case in POSSIBLE} == set(WAYS)
+    assert {case.values[2].whole for case in POSSIBLE} == set(WAYS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("shape", "axes", "config", "way"), POSSIBLE)
+@pytest.mark.parametrize(("shape", "axes", "way"), POSSIBLE)
 @pytest.mark.usual(count=25)
 def test_both_ways(
     shape: tuple[int, ...],
     axes: list[int],
-    config: AcceleratorConfig,
-    way: type[Way],
+    way: Way,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(movement, "best_way", lambda swap, config: way(config))
+    monkeypatch.setattr(movement, "best_way", lambda swap, config: way)
     monkeypatch.setattr(movement, "cycles", lambda copies, unit: 1 << 40)
     graph = graph_of(shape, axes)
-    stream = expect_golden(graph, random_values(graph), config)
+    stream = expect_golden(graph, random_values(graph), way.config)
     assert Opcode.MATRIX in opcodes(stream)
     expect_covered(stream)
 
