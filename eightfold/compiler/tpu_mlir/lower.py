@@ -262,7 +262,7 @@ def every(code: Code) -> NDArray[Any]:
 
 
 def add_symmetric(
-    multipliers: Sequence[int], rshift: int, rounding: str, codes: Sequence[Code]
+    codes: Sequence[Code], multipliers: Sequence[int], rshift: int, rounding: str = "half_up"
 ) -> Elementwise:
     """Return the symmetric Add: the products from tables, the sum shifted."""
     options: dict[str, Any] = {"rshift": rshift, "rounding": rounding}
@@ -278,24 +278,28 @@ def add_symmetric(
 
 
 def add_asymmetric(
-    a: Quantization, b: Quantization, output: Quantization, rounding: str, codes: Sequence[Code]
+    codes: Sequence[Code],
+    a_quantization: Quantization,
+    b_quantization: Quantization,
+    output_quantization: Quantization,
+    rounding: str = "half_away",
 ) -> TwoBytes:
     """Return the asymmetric Add: every pair of bytes computed in float32, and found again."""
     x, y = (every(code) for code in codes[:2])
     values = tpu_mlir_elementwise.add_asymmetric(
         x[:, None],
         y[None, :],
-        a_quantization=a,
-        b_quantization=b,
-        output_quantization=output,
+        a_quantization=a_quantization,
+        b_quantization=b_quantization,
+        output_quantization=output_quantization,
         rounding=rounding,
         code=codes[-1],
     )
-    scale, zero_point = output.per_tensor()
+    scale, zero_point = output_quantization.per_tensor()
     with np.errstate(over="ignore"):
         first, second = (
             tpu_mlir.dequantize(each, quantization).astype(np.float64) / float(scale)
-            for each, quantization in ((x, a), (y, b))
+            for each, quantization in ((x, a_quantization), (y, b_quantization))
         )
     summands = first + zero_point - OFFSETS[codes[-1]], second
     return two_bytes(tpu_mlir.to_int8(values).astype(np.int64), summands, rounding)

@@ -126,35 +126,16 @@ class TpuMlirNetwork:
         """
         return self._add("AvgPool", (x,), code, windows.avg_pool, **options)
 
-    def add_symmetric(
-        self,
-        a: int,
-        b: int,
-        *,
-        multipliers: Sequence[int],
-        rshift: int,
-        rounding: str = "half_up",
-        code: Code | None = None,
-    ) -> int:
+    def add_symmetric(self, a: int, b: int, *, code: Code | None = None, **options: Any) -> int:
         """Add `eightfold.golden.tpu_mlir.elementwise.add_symmetric`: a VECTOR with two tables."""
 
         def build(steps: StepList, *operands: Operand) -> Shape:
-            sum_ = lower.add_symmetric(multipliers, rshift, rounding, steps.codes)
+            sum_ = lower.add_symmetric(steps.codes, **options)
             return steps.pointwise(sum_, operands, _common(*operands))[1]
 
         return self._add("Add", (a, b), code, build)
 
-    def add_asymmetric(
-        self,
-        a: int,
-        b: int,
-        *,
-        a_quantization: Quantization,
-        b_quantization: Quantization,
-        output_quantization: Quantization,
-        rounding: str = "half_away",
-        code: Code | None = None,
-    ) -> int:
+    def add_asymmetric(self, a: int, b: int, *, code: Code | None = None, **options: Any) -> int:
         """Add `eightfold.golden.tpu_mlir.elementwise.add_asymmetric`: a function of two bytes.
 
         One VECTOR where two int32 tables exist whose rounded sum is the float32 result for all
@@ -163,8 +144,7 @@ class TpuMlirNetwork:
         """
 
         def build(steps: StepList, a: Operand, b: Operand) -> Shape:
-            quantizations = a_quantization, b_quantization, output_quantization
-            function = lower.add_asymmetric(*quantizations, rounding, steps.codes)
+            function = lower.add_asymmetric(steps.codes, **options)
             return steps.two_bytes(function, a, b, _common(a, b))[1]
 
         return self._add("Add", (a, b), code, build)

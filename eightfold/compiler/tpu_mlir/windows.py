@@ -7,7 +7,7 @@ together with their bias reach offsets in between.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from typing import Any
@@ -334,22 +334,13 @@ def _geometry(
         raise InputError(f"the input has the shape {shape}; it needs rank 4, NHWC")
     if not -128 <= fill <= 127 or min(*pads[0], *pads[1]) < 0:
         raise InputError(f"padding {pads} with {fill} does not exist")
-    axes = [
-        Axis(
-            size=shape[1 + i],
-            kernel=window.kernel[i],
-            stride=window.stride[i],
-            dilation=window.dilation[i],
-            before=pads[i][0],
-            outputs=window.output_size(i, shape[1 + i] + sum(pads[i])),
-        )
-        for i in range(2)
-    ]
+    window = replace(window, padding="EXPLICIT", around=pads)
+    rows, columns = (Axis.of(window, axis, shape[1 + axis]) for axis in (0, 1))
     return {
         "source": tensor,
         "source_shape": shape,
-        "target_shape": (shape[0], axes[0].outputs, axes[1].outputs, outputs),
-        "rows": axes[0],
-        "columns": axes[1],
+        "target_shape": (shape[0], rows.outputs, columns.outputs, outputs),
+        "rows": rows,
+        "columns": columns,
         "fill": fill,
     }

@@ -124,7 +124,7 @@ def test_an_add_has_every_pair(
     cases = Cases(PRESETS["base"], np.random.default_rng([seed, 5]))
     a, b, output = quantizations(cases)
     rounding = cases.rounding()
-    function = lower_tpu_mlir.add_asymmetric(a, b, output, rounding, ("int8",) * 3)
+    function = lower_tpu_mlir.add_asymmetric(("int8",) * 3, a, b, output, rounding)
     values = tpu_mlir_elementwise.add_asymmetric(
         EVERY_BYTE[:, None],
         EVERY_BYTE[None, :],
