@@ -27,13 +27,9 @@ class _Module:
 def tidy(text: str, top: str) -> str:
     """Return an equivalent netlist with equal modules merged and plain names.
 
-    Parameters
-    ----------
-    text
-        RTLIL as Amaranth writes it: a module comes before the modules that it uses.
-    top
-        The top module; other modules are called ``<top>_<path>``, where a number at the end of a
-        path's part is left out if all instances of the module differ in it only.
+    ``text``: RTLIL as Amaranth writes it, a module before the modules that it uses. Modules but the
+    ``top`` one are called ``<top>_<path>``, where a number at the end of a path's part is left out
+    if all instances of the module differ in it only.
     """
     modules = {
         name: _Module(tuple(name.split(".")), body.split("\n"))
@@ -83,7 +79,8 @@ def _rewritten(
 ) -> Iterator[str]:
     """Yield a module's lines with plain names, sorted port numbers and representatives."""
     ports = [match[4] for line in module.lines if (match := _PORT.match(line))]
-    order = {name: index for index, name in enumerate(sorted(ports, key=_port_key), start=1)}
+    ports.sort(key=lambda name: (name != "clk", name != "rst", name))
+    order = {name: index for index, name in enumerate(ports, start=1)}
     child: str | None = None
     for line in module.lines:
         if match := _CELL.match(line):
@@ -102,10 +99,6 @@ def _rewritten(
         elif line.strip() == "end":
             child = None
         yield _translate(line, module.names)
-
-
-def _port_key(name: str) -> tuple[bool, bool, str]:
-    return name != "clk", name != "rst", name
 
 
 def _translate(text: str, names: Mapping[str, str]) -> str:

