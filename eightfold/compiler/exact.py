@@ -165,7 +165,7 @@ def _feasible(
             low, high = _at_least(step, p)
             least, most = max(least, low), min(most, high)
         if step > function.first:
-            low, high = _less_than(step - 1, p)
+            low, high = _at_least(1 - step, 1 - p)  # m * (step - 1) < p
             least, most = max(least, low), min(most, high)
         if least > most:
             break
@@ -179,11 +179,6 @@ def _at_least(t: int, p: int) -> tuple[int, int]:
     if t == 0:
         return (0, MULTIPLIER_MAX) if p <= 0 else (1, 0)
     return 0, p // t
-
-
-def _less_than(t: int, p: int) -> tuple[int, int]:
-    """Bounds of m >= 0 with m * t < p, that is -m * t >= 1 - p."""
-    return _at_least(-t, 1 - p)
 
 
 Parameters = dict[str, np.ndarray]

@@ -330,8 +330,11 @@ class _NetworkCompiler:
             else:
                 staging.arrive_all()
                 self._emit(emitter, step, staging)
-            for target in step.targets:
-                self._store(emitter, program.storage(target), layout.tensors, arena)
+            for storage in map(program.storage, step.targets):  # copied as soon as it is there
+                if storage in self.kept and storage in layout.tensors:
+                    here = (Space.SCRATCHPAD, layout.tensors[storage])
+                    there = (Space.ARENA, arena.offsets[storage])
+                    emitter.move(here, there, program.size(storage))
         for place, number, staging in reversed(later):
             # What follows is known now: it is fetched while operands arrive.
             staging.following = emitter.issued[place:]
@@ -414,15 +417,6 @@ class _NetworkCompiler:
                 loaded.add(storage)
                 arrivals[tensor] = Arrival(outside, resident[storage], program.size(storage))
         return places, arrivals
-
-    def _store(
-        self, emitter: Emitter, storage: int, resident: Mapping[int, int], arena: _Arena
-    ) -> None:
-        """Copy a result that is kept to the arena, as soon as it is there."""
-        if storage in self.kept and storage in resident:
-            target = (Space.ARENA, arena.offsets[storage])
-            size = self.program.size(storage)
-            emitter.move((Space.SCRATCHPAD, resident[storage]), target, size)
 
 
 class _MoreRoom(Exception):  # noqa: N818 - a signal within this module, not an error

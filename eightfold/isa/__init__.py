@@ -49,7 +49,6 @@ from eightfold.isa.instructions import (
     MIN_LINE,
     Begin,
     End,
-    Fields,
     Gather,
     Instruction,
     Matrix,
@@ -71,7 +70,7 @@ from eightfold.isa.registers import (
     lacking,
     used_bits,
 )
-from eightfold.isa.shapes import Entry, aligned_layout
+from eightfold.isa.shapes import Entry
 
 __all__ = [
     "ADDRESS_BITS",
@@ -107,7 +106,6 @@ __all__ = [
     "Engine",
     "Entry",
     "ErrorCode",
-    "Fields",
     "Gather",
     "Instruction",
     "Matrix",
@@ -123,7 +121,6 @@ __all__ = [
     "Space",
     "Vector",
     "Weights",
-    "aligned_layout",
     "configuration_words",
     "lacking",
     "used_bits",

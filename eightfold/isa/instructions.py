@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Self, get_type_hints
 
 from eightfold.isa.enumerations import Combine, Opcode, Operand, Reduce, Rounding, Row, Space
-from eightfold.isa.shapes import Entry, Enumeration, FieldShape, Layout, signed, struct, unsigned
+from eightfold.isa.shapes import Entry, Enumeration, Layout, signed, struct, unsigned
 
 LOCAL_BITS = 24
 """The bits of a signed byte address, stride or coordinate in the scratchpad."""
@@ -70,11 +70,9 @@ def _entries(cls: type[Fields]) -> tuple[Entry, ...]:
 
 def _entry(name: str, hint: Any) -> Entry:
     *shape, text = hint.__metadata__
-    return Entry(name, shape[0] if shape else _shape_of(hint.__origin__), text)
-
-
-def _shape_of(kind: type[Fields | Enumeration]) -> FieldShape:
-    return kind.structure() if issubclass(kind, Fields) else kind
+    kind = hint.__origin__
+    own = kind.structure() if issubclass(kind, Fields) else kind
+    return Entry(name, shape[0] if shape else own, text)
 
 
 @cache

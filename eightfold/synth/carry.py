@@ -82,7 +82,9 @@ class Carries:
         self.used = loads(top)
         self._halves = defaultdict[Wire, list[tuple[Cell, int]]](list)
         for cell in top["cells"].values():
-            if cell["type"] == "CCU2C" and "YES" not in _injected(cell):
+            if cell["type"] != "CCU2C":
+                continue
+            if all(cell["parameters"][f"INJECT1_{half}"] != "YES" for half in (0, 1)):
                 for number in (0, 1):
                     for wire in Half.of(cell, number).wires:
                         self._halves[wire].append((cell, number))
@@ -114,10 +116,6 @@ def fold_luts(netlist: dict[str, Any]) -> int:
             del cells[name]
             folded += 1
     return folded
-
-
-def _injected(cell: Cell) -> tuple[str, str]:
-    return cell["parameters"]["INJECT1_0"], cell["parameters"]["INJECT1_1"]
 
 
 def half_of(

@@ -83,7 +83,12 @@ def main_jobs(
             everything = _keep(out, result)
     lost: list[str] = []
     if docs is not None:
-        lost = write_between_markers(docs, document_part(filter(_is_current, everything)))
+        current = [
+            each
+            for each in everything
+            if digest_of(without_header(unit_verilog(each.unit, each.config))) == each.digest
+        ]
+        lost = write_between_markers(docs, document_part(current))
     _print(console, results, above)
     for row in lost:
         why = f"{out} has no figures of the present Verilog; measure it again"
@@ -154,10 +159,6 @@ def _order(result: SynthesisResult) -> tuple[str, int, tuple[str, str, str, int]
     jobs = [(job.unit, job.config_name) for job in DEFAULT_JOBS]
     name = (result.unit, result.config_name)
     return result.family, jobs.index(name) if name in jobs else len(jobs), result.key
-
-
-def _is_current(result: SynthesisResult) -> bool:
-    return digest_of(without_header(unit_verilog(result.unit, result.config))) == result.digest
 
 
 def _print(console: Console, results: Sequence[SynthesisResult], above: float | None) -> None:

@@ -57,7 +57,9 @@ class _Absorber:
         for name, cell in blocks:
             if cell["type"] == "MULT18X18D":
                 taken["inputs"] += sum(self._absorb_operand(name, cell, side) for side in "AB")
-                taken["outputs"] += self._absorb_product(name, cell)
+                if self._absorb_outputs(name, [f"P{index}" for index in range(36)]):
+                    self._set_register(cell, "OUTPUT", "1")
+                    taken["outputs"] += 1
             else:
                 taken["outputs"] += sum(self._absorb_read(name, sides) for sides in _sides(cell))
         self._sweep()
@@ -123,12 +125,6 @@ class _Absorber:
             for port in self.cells[name]["connections"]:
                 self._connect(name, port)
         return self.cells[name]["connections"]["Z"][0]
-
-    def _absorb_product(self, name: str, cell: Cell) -> bool:
-        taken = self._absorb_outputs(name, [f"P{index}" for index in range(36)])
-        if taken:
-            self._set_register(cell, "OUTPUT", "1")
-        return taken
 
     def _absorb_read(self, name: str, sides: str) -> bool:
         cell = self.cells[name]

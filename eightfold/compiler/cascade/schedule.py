@@ -160,6 +160,8 @@ class Impossible(Exception):  # noqa: N818 - a signal within this room, not an e
 class Schedule:
     """A chain in strips: how many there are, and ``tracks``, the rows of each tensor.
 
+    ``lags``: how many strips each tensor's consumers are behind it.
+
     ``like`` is a schedule of the same chain with strips of the same height that make the same halos
     again: its rows are the same, wherever they are. Raises Impossible if a halo is longer than what
     a strip goes on, for any buffer.
@@ -170,8 +172,12 @@ class Schedule:
         last = chain.steps[-1].target
         self._ends = [p.stop for p in parts(range(chain.images[last].rows), choice.height)]
         self.strips = len(self._ends)
-        self._stages = self._stage()
-        self._lags = {tensor: self._find_lag(tensor) for tensor in chain.images}
+        self._stages = stages = self._stage()
+        self.lags = {
+            tensor: max((stages[chain.steps[k].target] for k in readers), default=stages[tensor])
+            - stages[tensor]
+            for tensor, readers in chain.consumers.items()
+        }
         if like is None:
             self.tracks = {tensor: Track.empty(self.strips) for tensor in chain.images}
             self._propagate()
@@ -195,14 +201,6 @@ class Schedule:
                 behind = stages[source] + int(prefetch and (loaded or other))
                 stages[step.target] = max(stages[step.target], behind)
         return stages
-
-    def lag(self, tensor: int) -> int:
-        """Return how many strips a tensor's consumers are behind it."""
-        return self._lags[tensor]
-
-    def _find_lag(self, tensor: int) -> int:
-        stages = [self._stages[self.chain.steps[k].target] for k in self.chain.consumers[tensor]]
-        return max(stages, default=self._stages[tensor]) - self._stages[tensor]
 
     def _propagate(self) -> None:
         """Find the rows that are needed and the new ones, strip by strip from the last step."""
@@ -284,7 +282,7 @@ class Schedule:
         track = self.tracks[tensor]
         rows = self.chain.images[tensor].rows
         least = self._least(tensor)
-        most = max(2 * rows, (self.lag(tensor) + 2) * least)
+        most = max(2 * rows, (self.lags[tensor] + 2) * least)
         for capacity in range(least, most + 1):
             if self._fill(track, capacity, tensor):
                 break
@@ -297,7 +295,7 @@ class Schedule:
     def _least(self, tensor: int) -> int:
         """Return the rows that are there at once: of a strip, and of those before in use."""
         held = self.tracks[tensor].held
-        lag = self.lag(tensor)
+        lag = self.lags[tensor]
         if not lag:
             return max(map(len, held))
         if tensor in self.choice.recomputed:
@@ -307,7 +305,7 @@ class Schedule:
 
     def _fill(self, track: Track, capacity: int, tensor: int) -> bool:
         """Place a tensor's rows in a buffer of so many rows, if that is possible."""
-        lag = self.lag(tensor)
+        lag = self.lags[tensor]
         recomputed = tensor in self.choice.recomputed
         start = end = 0
         done = 0
@@ -338,14 +336,6 @@ class Schedule:
         held = [rows for rows in self.tracks[tensor].held if rows]
         return any(a.stop > b.start for a, b in pairwise(held))
 
-    def rows(self, tensor: int, strip: int) -> tuple[range, int]:
-        """Return the rows of a buffered tensor that are there in a strip, and what it starts with.
-
-        The second is the row that the buffer's first byte stands for.
-        """
-        track = self.tracks[tensor]
-        return track.held[strip], track.starts[strip]
-
     def actions(self) -> Iterator[Action]:
         """Yield what is done with one image, in order."""
         chain = self.chain
@@ -365,7 +355,7 @@ class Schedule:
         if not 0 <= strip < self.strips:
             return
         track = self.tracks[tensor]
-        if self.lag(tensor) and (moved := track.moved[strip]):
+        if self.lags[tensor] and (moved := track.moved[strip]):
             yield self._move(tensor, strip, moved)
         if not (new := track.new[strip]):
             return
@@ -384,7 +374,7 @@ class Schedule:
         for tensor in self.chain.buffered:
             consumers = self.chain.consumers[tensor]
             moved = self.tracks[tensor].moved[strip]
-            if moved and consumers and consumers[-1] == number and not self.lag(tensor):
+            if moved and consumers and consumers[-1] == number and not self.lags[tensor]:
                 yield self._move(tensor, strip, moved)
 
     def _move(self, tensor: int, strip: int, rows: range) -> Action:
@@ -404,7 +394,7 @@ class Schedule:
             last = max((k + 1 for k in chain.consumers[tensor]), default=first)
             if tensor in chain.outside:
                 last = end
-            if track.halo or self.lag(tensor):
+            if track.halo or self.lags[tensor]:
                 first, last = 0, end
             blocks[tensor] = Block(track.capacity * size, first, last)
         offsets = zip(blocks, allocate(list(blocks.values()), None), strict=True)

@@ -176,8 +176,9 @@ class Strips:
         if tensor not in self._base:
             space, start = self.staging.places[tensor]
             return Held(space, start + image * kind.rows * kind.size, range(kind.rows))
-        held, start = self.schedule.rows(tensor, strip)
-        address = self._base[tensor] + (held.start - start) * kind.size
+        track = self.schedule.tracks[tensor]
+        held = track.held[strip]
+        address = self._base[tensor] + (held.start - track.starts[strip]) * kind.size
         return Held(Space.SCRATCHPAD, address, held)
 
     def _whole(self, tensor: int) -> Held:

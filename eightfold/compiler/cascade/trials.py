@@ -120,7 +120,10 @@ class _Timing:
             sources = chain.steps[chain.producers[tensor]].sources
         elif action.act is not Act.LOAD:
             sources = (tensor,)
-        start = max([self._free[engine], *(self._available(s, action.strip) for s in sources)])
+        # When the rows of the strip are there, at the latest.
+        written = (reversed(self._written.get(source, ())) for source in sources)
+        there = (next((done for n, done in each if n <= action.strip), 0) for each in written)
+        start = max(self._free[engine], *there, 0)
         started = self._started[engine]
         if len(started) == started.maxlen:  # commands wait in order, also for other engines' queues
             self._dispatched = max(self._dispatched, started[0])
@@ -151,11 +154,6 @@ class _Timing:
             read[strip] = max(read[strip], done)
         self.end = max(self.end, done)
 
-    def _available(self, tensor: int, strip: int) -> int:
-        """Return when the rows of a strip are there, at the latest."""
-        written = reversed(self._written.get(tensor, ()))
-        return next((done for number, done in written if number <= strip), 0)
-
     def _stalled_by(self, start: int, end: int, *reads: tuple[int, int, int]) -> int:
         """Return by how many cycles others' reads make the matrix engine's work longer."""
         if not reads:
@@ -168,7 +166,7 @@ class _Timing:
 
     def _reusable(self, tensor: int, strip: int) -> int:
         """Return when what a strip's rows take the place of was read."""
-        earlier = strip - 1 - self._schedule.lag(tensor)
+        earlier = strip - 1 - self._schedule.lags[tensor]
         read = self._read[tensor][earlier] if earlier >= 0 and tensor in self._read else 0
         return max(
             [read, *(self._touched.get(other, 0) for other in self._sharing.get(tensor, ()))]

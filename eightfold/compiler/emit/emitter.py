@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from eightfold import isa
+from eightfold.compiler.emit.memory import aligned
 from eightfold.compiler.exact import CompileError
 from eightfold.isa import Instruction, Space
 from eightfold.isa.issued import Interval, Issued
@@ -24,13 +25,7 @@ from eightfold.target.memory import IDEAL, MemoryTiming
 
 
 class ModelImage:
-    """Bytes of the model region; equal constants are stored once.
-
-    Every constant starts at a multiple of `ALIGNMENT`.
-    """
-
-    ALIGNMENT = 64
-    """The widest memory port, in bytes."""
+    """Bytes of the model region; equal constants are stored once, each one aligned."""
 
     def __init__(self) -> None:
         self._content = bytearray()
@@ -40,7 +35,7 @@ class ModelImage:
         """Return the offset of ``content``, which is stored if it is new."""
         if content not in self._known:
             self._known[content] = len(self._content)
-            self._content += content + bytes(-len(content) % self.ALIGNMENT)
+            self._content += content.ljust(aligned(len(content)), b"\0")
         return self._known[content]
 
     def __bytes__(self) -> bytes:
@@ -192,33 +187,22 @@ class Emitter:
             return
         while remaining and remaining[-1][1:] == (run, run) and run * remaining[-1][0] < 1 << 24:
             run *= remaining.pop()[0]
+        spaces = source[0], target[0]
+        assert spaces in isa.SPACES[isa.Opcode.MOVE], "no such MOVE"
         for start, place, size, inner in movable(source[1], target[1], run, remaining):
-            self._move((source[0], start), (target[0], place), size, inner, fill)
-
-    def _move(
-        self,
-        source: tuple[Space, int],
-        target: tuple[Space, int],
-        run: int,
-        loops: Sequence[Loop],
-        fill: int,
-    ) -> None:
-        assert (source[0], target[0]) in isa.SPACES[isa.Opcode.MOVE], "no such MOVE"
-        command = isa.Move(
-            source_space=source[0],
-            target_space=target[0],
-            fill=fill & 255,
-            source=source[1],
-            target=target[1],
-            run=run,
-            **loop_fields(loops, "source_stride", "target_stride"),
-        )
-        reads, writes = (
-            Interval.of_runs(start, run, [(loop[0], loop[side]) for loop in loops], space)
-            for side, (space, start) in enumerate((source, target), 1)
-        )
-        fixed = source[0] in (Space.FILL, Space.MODEL)
-        self._issue(command, () if fixed else (reads,), (writes,))
+            command = isa.Move(
+                source_space=spaces[0],
+                target_space=spaces[1],
+                fill=fill & 255,
+                source=start,
+                target=place,
+                run=size,
+                **loop_fields(inner, "source_stride", "target_stride"),
+            )
+            axes = ([(loop[0], loop[side]) for loop in inner] for side in (1, 2))
+            reads, writes = map(Interval.of_runs, (start, place), (size, size), axes, spaces)
+            fixed = spaces[0] in (Space.FILL, Space.MODEL)
+            self._issue(command, () if fixed else (reads,), (writes,))
 
     def gather(
         self,

@@ -44,7 +44,6 @@ from eightfold.golden.fully_connected import integer_multipliers
 from eightfold.golden.quantization import effective_scales
 from eightfold.golden.resize import bilinear_taps
 from eightfold.golden.rounding import ROUNDINGS
-from eightfold.golden.windows import Window
 from eightfold.isa import Engine, Requantize
 from eightfold.model import Tensor
 
@@ -191,7 +190,10 @@ def transpose_conv(call: Call) -> tuple[Movement | Convolution, ...]:
     the kernel turned round and ``kernel - 1 - pad`` before the input. pad is below kernel.
     """
     weights, bias = call.weights(bias=3)
-    window = _checked_window(call, weights)
+    call.constant(0)
+    window = call.filter_window()  # from output to input
+    check_axis(call.quantization(1), weights.shape, weights.shape[0])
+    check_bias_zero_point(call.quantization_if_any(3))
     bias = None if bias is None else checked_bias(bias, len(weights))
     source, target = call.input(2), call.output
     fill = call.zero_point(2)
@@ -226,15 +228,6 @@ def transpose_conv(call: Call) -> tuple[Movement | Convolution, ...]:
         fill=fill,
     )
     return (*steps, widened(convolution, call.config))
-
-
-def _checked_window(call: Call, weights: np.ndarray) -> Window:
-    """Return the window from output to input, if golden would accept the operator."""
-    call.constant(0)
-    window = call.filter_window()
-    check_axis(call.quantization(1), weights.shape, weights.shape[0])
-    check_bias_zero_point(call.quantization_if_any(3))
-    return window
 
 
 def _spread(

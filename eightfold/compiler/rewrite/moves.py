@@ -16,7 +16,7 @@ from eightfold.compiler.rewrite.elements import (
     runs,
     same_quantization,
 )
-from eightfold.model import Operator, Tensor
+from eightfold.model import Operator
 from eightfold.operators import Node, OperatorCall
 
 RENAMING = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE"})
@@ -124,16 +124,13 @@ def _merge_joined(draft: Draft, operator: Operator) -> None:
         }
         if first.name != operator.name or len(axes) > 1:
             continue
-        if not _alike(draft.tensors, (*first.inputs, tensor)):
+        parts = [draft.tensors[part] for part in (*first.inputs, tensor)]
+        if not all(same_quantization(parts[0], part) for part in parts):
             continue
         place = operator.inputs.index(tensor)
         inputs = (*operator.inputs[:place], *first.inputs, *operator.inputs[place + 1 :])
         _merged(draft, first, operator, replace(operator, inputs=inputs))
         return
-
-
-def _alike(tensors: list[Tensor], chosen: tuple[int, ...]) -> bool:
-    return all(same_quantization(tensors[chosen[0]], tensors[each]) for each in chosen)
 
 
 def _merged(draft: Draft, first: Operator, second: Operator, merged: Operator) -> None:

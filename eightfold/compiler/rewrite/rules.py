@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -91,9 +90,13 @@ def merge_equal(draft: Draft) -> None:
 
 def _key(draft: Draft, operator: Operator) -> Hashable:
     """Return what two operators have in common that compute the same."""
+    options = (
+        (name, value.tobytes() if isinstance(value, np.ndarray) else value)
+        for name, value in sorted(operator.options.items())
+    )
     return (
         operator.name,
-        tuple((name, _frozen(value)) for name, value in sorted(operator.options.items())),
+        tuple(options),
         tuple(_operand(draft, tensor) for tensor in operator.inputs),
         tuple(_kind(draft.tensors[tensor]) for tensor in operator.outputs),
     )
@@ -113,10 +116,6 @@ def _kind(tensor: Tensor) -> tuple[Hashable, ...]:
     if quantization is not None:
         codes = (quantization.scale.tobytes(), quantization.zero_point.tobytes(), quantization.axis)
     return (tensor.shape, tensor.dtype.str, codes)
-
-
-def _frozen(value: Any) -> Hashable:
-    return value.tobytes() if isinstance(value, np.ndarray) else value
 
 
 @dataclass(frozen=True)

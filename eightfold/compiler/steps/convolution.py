@@ -228,7 +228,9 @@ class Convolution(Windowed):
             return
         staging.arrive_all()
         if resident and self.strips.pays(emitter.config) and staging.room[1] >= self.strips.room:
-            self._emit_strips(emitter, staging)
+            for image in range(self.source_shape[0]):
+                source, target = self._tiles(staging, image)
+                self.strips.emit(emitter, source, target, staging.room[0])
             return
         try:
             super().emit(emitter, staging)
@@ -240,11 +242,6 @@ class Convolution(Windowed):
         for channels, depth in self._by_group(part[2]):
             kernel = self.kernel.some(channels, range(self.weights.shape[3]))
             emit_dense(emitter, kernel, source.slice(depth), target.slice(channels), part[:2])
-
-    def _emit_strips(self, emitter: Emitter, staging: Staging) -> None:
-        for image in range(self.source_shape[0]):
-            source, target = self._tiles(staging, image)
-            self.strips.emit(emitter, source, target, staging.room[0])
 
     def _tiles(self, staging: Staging, image: int) -> tuple[Tile, Tile]:
         """Return where an image and its result are, both in the scratchpad."""

@@ -165,7 +165,7 @@ class Reduction(UnaryStep):
         inner = _inner(loops)
         in_rows = resume or (inner is not None and inner.reduced)
         over = loops[:-1] if inner and in_rows else loops
-        taps = [part for loop in over if loop.reduced for part in _factored(loop)]
+        taps = [each for loop in over if loop.reduced for each in factored(loop.count, loop.source)]
         kept = [
             each for each, loop in zip(nest.loops, loops, strict=True) if _is_outer(loops, loop)
         ]
@@ -254,10 +254,11 @@ def factors(count: int) -> tuple[int, ...]:
     return (count // size, size) if count // size <= LONGEST else ()
 
 
-def _factored(loop: Loop) -> list[tuple[int, int]]:
-    """Return a reduced loop of the source as one or two whose counts fit a command."""
-    counts = factors(loop.count)
-    return [(n, loop.source * prod(counts[place + 1 :])) for place, n in enumerate(counts)]
+def factored(count: int, *steps: int) -> list[tuple[int, ...]]:
+    """Return a loop as one or two whose counts fit a command."""
+    counts = factors(count)
+    inner = [prod(counts[place + 1 :]) for place in range(len(counts))]
+    return [(n, *(i * step for step in steps)) for n, i in zip(counts, inner, strict=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,9 +402,6 @@ class Product(Step):
     def _command(self, emitter: Emitter, nest: Nest) -> None:
         """Emit the command of some elements at scratchpad addresses."""
         *outer, columns, (depth, a_step, b_step, _) = nest.loops
-        taps = factors(depth)
-        inner = [prod(taps[place + 1 :]) for place in range(len(taps))]
-        window = [(n, i * a_step, i * b_step) for n, i in zip(taps, inner, strict=True)]
         command = Vector(
             combine=Combine.MULTIPLY,
             reduce=Reduce.SUM,
@@ -415,7 +413,7 @@ class Product(Step):
             requantize=self.requantize,
             **operand_tables(emitter, self.tables),
             **loop_fields([n for n in outer if n[0] > 1], "a_step", "b_step", "target_step"),
-            **loop_fields(window, "a_window", "b_window", count="window"),
+            **loop_fields(factored(depth, a_step, b_step), "a_window", "b_window", count="window"),
         )
         *reads, writes = (
             Interval.of_runs(start, 1, nest.axes(tensor))

@@ -145,7 +145,9 @@ class Windowed(UnaryStep):
 
     def emit_tiles(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
         """Emit the commands for a part, whose inputs are in ``source``, in pieces that count."""
-        for piece in self._countable(emitter.config, part):
+        rows, columns = self.rows.countable(part[0]), self.countable_columns(part[1])
+        channels = parts(part[2], self.most_channels(emitter.config))
+        for piece in product(rows, columns, channels):
             near = seen(source, *self._inputs(piece)[:2])
             self.near(piece).emit_part(emitter, near, target.slice(piece[2]), piece)
 
@@ -168,11 +170,6 @@ class Windowed(UnaryStep):
     def near(self, part: Part) -> Self:
         """Return the operator for a part alone."""
         return replace(self, rows=self.rows.near(part[0]), columns=self.columns.near(part[1]))
-
-    def _countable(self, config: AcceleratorConfig, part: Part) -> Iterator[Part]:
-        """Yield parts of a part whose rows, columns and channels a command can count."""
-        channels = parts(part[2], self.most_channels(config))
-        yield from product(self.rows.countable(part[0]), self.countable_columns(part[1]), channels)
 
     def _inputs(self, part: Part) -> Part:
         rows, columns, channels = part
