@@ -30,8 +30,7 @@ from eightfold.estimate.moves import Mover
 from eightfold.estimate.sequencer import Sequencer
 from eightfold.estimate.vector import Vector
 from eightfold.isa import Engine, Opcode
-from eightfold.isa.distances import distances
-from eightfold.isa.issued import Issued, Stream
+from eightfold.isa.issued import Issued, Stream, distances
 from eightfold.isa.shares import Work, shares, work
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming

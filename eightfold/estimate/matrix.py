@@ -8,8 +8,7 @@ from eightfold import isa
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.estimate.memory import MODEL, Fetch, ReadPort, Traffic
-from eightfold.isa.distances import FURTHEST
-from eightfold.isa.issued import Issued
+from eightfold.isa.issued import FURTHEST, Issued
 from eightfold.target.config import AcceleratorConfig
 
 

@@ -18,7 +18,7 @@ from eightfold.hw.matrix.engine import STATUS_LAYOUT
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.ports import scratchpad_write_layout
 from eightfold.isa import Matrix
-from eightfold.isa.distances import distances
+from eightfold.isa.issued import distances
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import (

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.isa import Opcode, Row, Space
 from eightfold.isa.decode import CommandError, Decoded, command_places
-from eightfold.isa.distances import distances
+from eightfold.isa.issued import distances
 from eightfold.isa.shapes import FieldError, pack
 from eightfold.sim.machine.accesses import TABLE_BYTES, Accesses, accesses, overwritten
 from eightfold.sim.machine.endings import Known

@@ -9,7 +9,7 @@ import pytest
 from eightfold import isa
 from eightfold.isa import Space
 from eightfold.isa.decode import decode
-from eightfold.isa.distances import FURTHEST, distances
+from eightfold.isa.issued import FURTHEST, distances
 from eightfold.sim.machine.accesses import accesses
 from eightfold.sim.machine.tokens import OrderError, check_tokens
 from eightfold.sim.stimuli.matrix import MatrixRandom
