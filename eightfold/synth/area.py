@@ -56,19 +56,17 @@ _CELLS["zynq"] = _CELLS["xilinx"]
 
 @dataclass(frozen=True)
 class Area:
-    """Cells of one netlist."""
+    """Cells of one netlist: ``luts``, flip-flops, multipliers, block RAMs.
+
+    ``lut4_equivalents``: LUT sites, on ECP5 LUT4 + 2 CCU2C + 4 DPR16X4; ``rams``: in units of 16
+    Kbit (ECP5, Gowin) or 18 Kbit (Xilinx).
+    """
 
     luts: int
-    """LUT cells."""
-
     lut4_equivalents: int
-    """LUT sites: on ECP5 LUT4 + 2 CCU2C + 4 DPR16X4."""
-
     ffs: int
     dsps: int
-
     rams: int
-    """Block RAMs, in units of 16 Kbit (ECP5, Gowin) or 18 Kbit (Xilinx)."""
 
 
 def area_of(cells: Mapping[str, int], family: str) -> Area:

@@ -20,43 +20,30 @@ _PERIOD = re.compile(r"^\s*create_clock\b.*-period\s+([\d.]+).*get_ports\s+\{?(\
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
-    """One device: what synthesis and place and route need to know of it."""
+    """One device: what synthesis and place and route need to know of it.
+
+    ``name``: the part, as the vendor writes it; ``clock``: name of the clock port, ``mhz`` its
+    target, from the constraint file, whose text is ``constraints``. ``yosys``: synthesis command;
+    ``router``: the program that places and routes, as `eightfold.synth.tools.find_tool` knows it,
+    or empty; ``nextpnr``: its options that select the part, ``placer`` those of the placer.
+    ``luts``: LUT sites, 0 if one placer serves units of all sizes; else those that take more than
+    the share ``full`` are placed with ``full_placer``. ``speeds``: speed grades to choose from,
+    slowest first; none if the part's name has it.
+    """
 
     family: str
     name: str
-    """The part, as the vendor writes it."""
-
     clock: str
-    """Name of the clock port."""
-
     mhz: float
-    """Clock target in MHz, from the constraint file."""
-
     constraints: str
-    """Text of the constraint file."""
-
     yosys: str
-    """Synthesis command of Yosys."""
-
     router: str = ""
-    """Program that places and routes, as `eightfold.synth.tools.find_tool` knows it; or empty."""
-
     nextpnr: tuple[str, ...] = ()
-    """Options of it that select the part."""
-
     luts: int = 0
-    """LUT sites; 0 if one placer serves units of all sizes."""
-
     placer: tuple[str, ...] = ()
-    """Options of the placer."""
-
     full: float = 1.0
-    """Share of the LUT sites above which a unit is placed with `full_placer`."""
-
     full_placer: tuple[str, ...] = ()
-
     speeds: tuple[int, ...] = ()
-    """Speed grades to choose from, slowest first; none if the part's name has it."""
 
     @classmethod
     def load(cls, family: str, folder: Path = CONSTRAINTS) -> "Device":

@@ -39,16 +39,18 @@ from eightfold.target.config import AcceleratorConfig
 
 @dataclass(frozen=True)
 class PlaceAndRoute:
-    """What ``registered.json`` in ``folder``, of ``luts`` LUT sites, is placed and routed for."""
+    """What ``registered.json`` in ``folder``, of ``luts`` LUT sites, is placed and routed for.
+
+    ``blocks``: the seed whose placement decides where RAM blocks and multipliers are; None:
+    ``seed`` itself.
+    """
 
     device: Device
     folder: Path
     luts: int
     speed: int
     seed: int
-
     blocks: int | None = None
-    """Seed whose placement decides where RAM blocks and multipliers are; None: `seed` itself."""
 
     @property
     def name(self) -> str:

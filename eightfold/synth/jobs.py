@@ -102,13 +102,12 @@ def main_liberty(
     liberty: Path,
     *,
     out: Path = Path("build/synth"),
-    console: Console | None = None,
 ) -> list[GateCount]:
     """Count the gates of units in a library of standard cells, and print the tables.
 
     Arguments and errors are those of `main_jobs` and `count_gates`.
     """
-    console = console or Console()
+    console = Console()
     results = []
     with console.status("") as status:
         for job in select_jobs(units, config):

@@ -39,16 +39,15 @@ _SEQUENTIAL = re.compile(r"^\s*(?:ff|latch)(?:_bank)?\s*\(", re.M)
 
 @dataclass(frozen=True)
 class Library:
-    """What counts of a liberty file."""
+    """What counts of a liberty file.
+
+    ``areas``: of each cell, in the file's unit; ``sequential``: cells that are flip-flops or
+    latches; ``nand2``: area of the smallest NAND of two inputs, one gate equivalent.
+    """
 
     areas: Mapping[str, float]
-    """Of each cell, in the file's unit."""
-
     sequential: frozenset[str]
-    """Cells that are flip-flops or latches."""
-
     nand2: float
-    """Area of the smallest NAND of two inputs: one gate equivalent."""
 
 
 def read_liberty(text: str, where: str) -> Library:
@@ -76,26 +75,22 @@ def _is_nand2(body: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class GateCount:
-    """The area of one unit in one library."""
+    """The area of one unit in one library.
+
+    ``gates``: gate equivalents without ``memories``, of them ``sequential`` those of the ``ffs``
+    flip-flops and latches. ``memories``: words x bits of those that are counted apart, and how many
+    there are; ``parts``: gate equivalents of components, largest first, those within others
+    included.
+    """
 
     unit: str
     config_name: str
     library: str
     gates: float
-    """Gate equivalents without `memories`."""
-
     sequential: float
-    """Of them those of flip-flops and latches."""
-
     ffs: int
-    """Flip-flops and latches."""
-
     memories: dict[str, int]
-    """Words x bits of memories that are counted apart, and how many there are."""
-
     parts: dict[str, float] = field(default_factory=dict)
-    """Gate equivalents of components, largest first, those within others included."""
-
     seconds: float
     warnings: list[str]
     tool: str

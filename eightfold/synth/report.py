@@ -16,21 +16,17 @@ from eightfold.target.config import AcceleratorConfig
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """Place and route with one seed."""
+    """Place and route with one seed, which took ``seconds`` when it ran.
+
+    ``mhz``: highest clock, register to register; ``path``: what limits it; ``slow``: as
+    `slow_end_points`.
+    """
 
     mhz: float
-    """Highest clock, register to register."""
-
     path: str
-    """The path that limits it."""
-
     seconds: float
-    """Time that place and route took when it ran."""
-
     warnings: tuple[str, ...] = ()
-
     slow: Mapping[str, list[float]] = field(default_factory=dict)
-    """As `slow_end_points`."""
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any]) -> "Timing":
@@ -101,7 +97,16 @@ def slow_table(timing: Timing, clocks: Iterable[float]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class SynthesisResult:
-    """Figures of one unit on one device."""
+    """Figures of one unit on one device.
+
+    ``speed``: speed grade, None if the device was not placed and routed; ``cells``: how many by
+    type; ``parts``: area of the components, `eightfold.synth.area` says which; ``timing``: by seed.
+    ``blocks``: the seed whose placement decided where RAM blocks and multipliers are, None: each
+    its own; ``target_mhz``: the clock that place and route was asked for. ``seconds``: time of
+    synthesis when it ran, place and route not included; ``warnings`` of both tools, without
+    repeats; ``tools``: names and versions; ``digest``: SHA-256 of the Verilog, which tells whether
+    the figures are current.
+    """
 
     unit: str
     config_name: str
@@ -109,35 +114,16 @@ class SynthesisResult:
     family: str
     device: str
     speed: int | None
-    """Speed grade; None if the device was not placed and routed."""
-
     cells: dict[str, int]
-    """Cells by type."""
-
     area: Area
     parts: dict[str, Area]
-    """Area of the components; `eightfold.synth.area` says which."""
-
     timing: dict[int, Timing]
-    """By seed."""
-
     blocks: int | None = None
-    """Seed whose placement decided where RAM blocks and multipliers are; None: each its own."""
-
     target_mhz: float | None
-    """Clock that place and route was asked for."""
-
     seconds: float
-    """Time of synthesis when it ran, place and route not included."""
-
     warnings: tuple[str, ...]
-    """The warnings of both tools, without repeats."""
-
     tools: tuple[str, ...]
-    """Names and versions."""
-
     digest: str
-    """SHA-256 of the Verilog: tells whether the figures are current."""
 
     @property
     def mhz(self) -> dict[int, float]:
