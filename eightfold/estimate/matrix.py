@@ -71,15 +71,8 @@ class WeightBuffers:
         self.clock, self.config = clock, config
         unit = min(config.weight_word, config.port)
         self._parts = config.weight_word // unit
-        self.fetch = Fetch(
-            clock,
-            port,
-            MODEL,
-            config.weight_buffer // config.port,
-            config.port // unit,
-            config.port,
-            yields=True,
-        )
+        depth = config.weight_buffer // config.port
+        self.fetch = Fetch(clock, port, MODEL, depth, config.port // unit, yields=True)
         self._runs: deque[list[int]] = deque()  # buffers, words of each
         self._more = Change(clock)
         self._free = self._cycle = 0
@@ -121,9 +114,7 @@ class ParameterBanks:
         self.clock, self.config = clock, config
         self._unit = min(timing.RECORD, config.port)
         units = config.port // self._unit
-        self._fetch = Fetch(
-            clock, port, MODEL, timing.PARAMETER_BEATS, units, config.port, yields=True
-        )
+        self._fetch = Fetch(clock, port, MODEL, timing.PARAMETER_BEATS, units, yields=True)
         self._commands: deque[isa.Parameters] = deque()
         self._ready: deque[int] = deque()
         self._retired: deque[int] = deque([0] * (config.matrix_banks - 1))

@@ -17,11 +17,12 @@ COMMANDS, MODEL, ARENA = (number * REGION for number in range(3))
 class ReadPort:
     """eightfold.hw.memory.reader, and memory: bursts in the order of their requests.
 
-    ``mover_reads``: the mover has bursts to ask for, and who fetches ahead holds back; ``relaxed``
-    tell when it has none any more.
+    ``size``: bytes of a beat. ``mover_reads``: the mover has bursts to ask for, and who fetches
+    ahead holds back; ``relaxed`` tell when it has none any more.
     """
 
-    def __init__(self, latency: int, bus: DataBus) -> None:
+    def __init__(self, latency: int, bus: DataBus, size: int) -> None:
+        self.size = size
         self.mover_reads = False
         self.relaxed: list[Change] = []
         self._latency, self._bus = latency, bus
@@ -91,17 +92,10 @@ class Fetch:
     """
 
     def __init__(
-        self,
-        clock: Clock,
-        port: ReadPort,
-        region: int,
-        depth: int,
-        units: int,
-        size: int,
-        yields: bool = False,
+        self, clock: Clock, port: ReadPort, region: int, depth: int, units: int, *, yields: bool
     ) -> None:
         self.clock, self.port, self.units = clock, port, units
-        self._region, self._size = region, size
+        self._region = region
         self.idle = True
         self.changed = Change(clock)
         self._depth = self._room = depth
@@ -132,7 +126,7 @@ class Fetch:
             beats = min(-(-units // self.units), timing.BURST - beat % timing.BURST)
             while self._room < beats or self._holds_back():
                 yield self._freed
-            address = self._region + beat * self._size
+            address = self._region + beat * self.port.size
             cycle, transfer = self.port.request(self.clock.now, address, beats)
             taken = min(units, beats * self.units)
             self._bursts.append(Burst(self._asked, self._asked + taken, transfer))
@@ -279,7 +273,7 @@ class Memory:
     def __init__(self, memory: MemoryTiming, port: int) -> None:
         bus = DataBus(memory, port)
         other = bus if memory.shared else DataBus(memory, port)
-        self.read = ReadPort(memory.latency, bus)
+        self.read = ReadPort(memory.latency, bus, port)
         self.write = WritePort(memory.latency, other)
         self.scratchpad = Traffic()
         self._buses = bus, other

@@ -24,25 +24,6 @@ ALL, SAMPLE = 1 << 17, 1 << 8
 REGIONS = {Space.MODEL: MODEL, Space.ARENA: ARENA}
 
 
-class Burst(NamedTuple):
-    """Units that are handled together: of a run of a command, at most a burst.
-
-    ``arrives``: cycle in which the first unit's bytes are there, for memory only if that is known;
-    ``address``: in memory, of what is written there; ``last``: of its command; ``vectors`` are read
-    from the scratchpad.
-    """
-
-    command: int
-    target: Space
-    address: int
-    units: int
-    writes: int  # cycles
-    arrives: int
-    from_memory: bool
-    last: bool
-    vectors: int
-
-
 class Cut(NamedTuple):
     """A part of a run that crosses no burst: units, the bytes in them, and where it is."""
 
@@ -126,6 +107,20 @@ class Move:
             first = start // self.unit
             yield Cut(-(-end // self.unit) - first, end - start, self._region + first * self.unit)
             start = end
+
+
+class Burst(NamedTuple):
+    """Units of a command that are handled together: of one run, at most a burst.
+
+    ``writes``: cycles; ``arrives``: cycle in which the first unit's bytes are there, for memory
+    only if that is known; ``last``: of its command.
+    """
+
+    move: Move
+    cut: Cut
+    writes: int
+    arrives: int
+    last: bool
 
 
 class Mover:
@@ -268,19 +263,7 @@ class Mover:
             self._vectors += units
         self._units += units
         entries = size // timing.TABLE_ENTRY if move.target == Space.TABLES else units
-        self._pieces.append(
-            Burst(
-                move.index,
-                move.target,
-                address,
-                units,
-                entries,
-                arrives,
-                move.from_memory,
-                last,
-                units if move.from_scratchpad else 0,
-            )
-        )
+        self._pieces.append(Burst(move, cut, entries, arrives, last))
         self._cut.tell()
 
     def _write(self) -> Process[None]:
@@ -289,13 +272,14 @@ class Mover:
             while not self._pieces:
                 yield self._cut
             piece = self._pieces.popleft()
-            units = piece.units
+            move, cut = piece.move, piece.cut
+            units = cut.units
             # The last unit waits in its register until the command before is done.
             after = self._done if piece.last else 0
             arrives = piece.arrives
             all_there = 0
             transfer = None
-            if piece.from_memory:
+            if move.from_memory:
                 while not self._arrivals:
                     yield self._granted
                 transfer = self._arrivals.popleft()
@@ -305,13 +289,11 @@ class Mover:
             cycle = max(self._writes + 1, arrives)
             if transfer is not None:
                 self._leave(piece, transfer, cycle)
-            if piece.vectors:
-                self.clock.start(self._take(piece.vectors), max(cycle, self.clock.now))
-            room = 0
-            if piece.target == Space.ARENA:
-                room = self.memory.write.room(units)
+            if move.from_scratchpad:
+                self.clock.start(self._take(units), max(cycle, self.clock.now))
+            room = self.memory.write.room(units) if move.target == Space.ARENA else 0
             cycle = max(cycle + piece.writes, all_there, room, after)
-            if piece.target == Space.SCRATCHPAD:
+            if move.target == Space.SCRATCHPAD:
                 cycle = yield from self._give_way(cycle, piece.writes)
             # From its bytes to the register, and to the other side.
             yield cycle
@@ -319,11 +301,11 @@ class Mover:
             self._units -= units
             self._written.tell()
             written = cycle
-            if piece.target == Space.ARENA:
-                written = self.memory.write.write(cycle, piece.address, units)
+            if move.target == Space.ARENA:
+                written = self.memory.write.write(cycle, cut.address, units)
             if piece.last:
                 self._done = written + 1
-                self.clock.start(self._complete(piece.command, self._done))
+                self.clock.start(self._complete(move.index, self._done))
 
     def _give_way(self, cycle: int, writes: int) -> Process[int]:
         """Return when the last of some writes is made that would be in a cycle without others."""
@@ -346,11 +328,12 @@ class Mover:
 
     def _leave(self, piece: Burst, transfer: Transfer, cycle: int) -> None:
         """Note when the places of a burst's beats are free: as they come and are written."""
-        pace = piece.writes // piece.units
-        cycles: Sequence[int] = range(cycle, cycle + pace * piece.units, pace)
+        units = piece.cut.units
+        pace = piece.writes // units
+        cycles: Sequence[int] = range(cycle, cycle + pace * units, pace)
         if transfer.pace > pace * SIXTEENTHS:  # else they come no slower than they are written
             cycles = [cycle]
-            for beat in transfer.beats(range(1, piece.units)):
+            for beat in transfer.beats(range(1, units)):
                 cycle = max(cycle + pace, beat + timing.MOVE_BEAT)
                 cycles.append(cycle)
         self._leaving.append(cycles)
