@@ -122,26 +122,20 @@ class Layout:
         return dict(self.fields)[name]
 
 
-def struct(shapes: Mapping[str, FieldShape]) -> Layout:
-    """Return the layout of fields that follow each other without gaps, the first at bit 0."""
+def struct(shapes: Mapping[str, FieldShape], word: int | None = None) -> Layout:
+    """Return the layout of fields that follow each other without gaps, the first at bit 0.
+
+    With a ``word`` of so many bits, of whole words: only a layout's field crosses one.
+    """
     offset = 0
     fields = []
     for name, shape in shapes.items():
+        width = width_of(shape)
+        if word and offset % word + width > word:
+            offset = -(-offset // word) * word
         fields.append((name, Field(shape, offset)))
-        offset += width_of(shape)
-    return Layout(offset, tuple(fields))
-
-
-def aligned(shapes: Mapping[str, FieldShape]) -> Layout:
-    """Return the layout of whole 32-bit words, in which only a layout's field crosses a word."""
-    offset = 0
-    fields = []
-    for name, shape in shapes.items():
-        if offset % 32 + width_of(shape) > 32:
-            offset = -(-offset // 32) * 32
-        fields.append((name, Field(shape, offset)))
-        offset += width_of(shape)
-    return Layout(-(-offset // 32) * 32, tuple(fields))
+        offset += width
+    return Layout(-(-offset // word) * word if word else offset, tuple(fields))
 
 
 @dataclass(frozen=True)
@@ -155,7 +149,7 @@ class Entry:
 
 def aligned_layout(entries: Sequence[Entry]) -> Layout:
     """Return the entries one after the other; none but a structure crosses a 32-bit word."""
-    return aligned({entry.name: entry.shape for entry in entries})
+    return struct({entry.name: entry.shape for entry in entries}, word=32)
 
 
 class FieldError(ValueError):

@@ -12,7 +12,6 @@ from eightfold.isa.shapes import (
     Field,
     Layout,
     Shape,
-    aligned,
     below,
     number,
     signed,
@@ -65,7 +64,8 @@ def test_fields_follow_each_other() -> None:
 
 def test_no_field_crosses_a_word_but_a_layout() -> None:
     wide = struct({"low": unsigned(20), "high": unsigned(20)})
-    layout = aligned({"a": unsigned(20), "b": unsigned(13), "c": wide, "d": unsigned(1)})
+    shapes = {"a": unsigned(20), "b": unsigned(13), "c": wide, "d": unsigned(1)}
+    layout = struct(shapes, word=32)
     assert [field.offset for _, field in layout] == [0, 32, 64, 104]
     assert layout.size == 128
 
