@@ -137,18 +137,12 @@ class Strips:
         """Tell the emitter what the buffers have held; constants from before ``begin`` on."""
         issued = self.emitter.issued
         chain = self.schedule.chain
-        found = [
-            Buffered(
-                tensor,
-                held.address,
-                len(held.rows) * chain.images[tensor].size,
-                held.rows,
-                issued[first],
-                issued[last],
-            )
-            for (_, tensor, _), (held, first, last) in self._used.items()
-            if held.rows
-        ]
+        found = []
+        for (_, tensor, _), (held, first, last) in self._used.items():
+            if held.rows:
+                size = len(held.rows) * chain.images[tensor].size
+                ends = issued[first], issued[last]
+                found.append(Buffered(tensor, held.address, size, held.rows, *ends))
         for number, tensor in enumerate(chain.constants):
             load = issued[begin - len(chain.constants) + number]
             size = chain.sizes[tensor]

@@ -62,14 +62,8 @@ class Tile:
 
     def slice(self, channels: range) -> "Tile":
         """Return some of the tile's channels, numbered as the tensor's."""
-        return Tile(
-            address=self.address + channels.start - self.channels.start,
-            rows=self.rows,
-            columns=self.columns,
-            channels=channels,
-            row_pitch=self.row_pitch,
-            pixel_pitch=self.pixel_pitch,
-        )
+        address = self.address + channels.start - self.channels.start
+        return replace(self, address=address, channels=channels)
 
     def interval(self, rows: range, beyond: int = 0) -> Interval:
         """Return the bytes that are read for some rows, as far as they are in the tile.

@@ -264,8 +264,6 @@ def gather_nd(call: Call) -> Gather:
         source=source.index,
         indices=places,
         target=call.output.index,
-        batches=1,
-        outer=1,
         length=prod(source.shape[:count]),
         chosen=prod(indices.shape[:-1]),
         run=prod(source.shape[count:]) * source.dtype.itemsize,

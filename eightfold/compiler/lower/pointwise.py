@@ -245,8 +245,6 @@ def of_two_bytes(call: Call) -> tuple[Pointwise | Movement | Gather, ...]:
             source=call.temporary(table.size, table.tobytes()),
             indices=indices,
             target=target.index,
-            batches=1,
-            outer=1,
             length=table.size,
             chosen=size,
             run=1,

@@ -4,6 +4,7 @@ TRANSPOSE_CONV becomes a convolution with stride 1, FULLY_CONNECTED one of singl
 does BATCH_MATMUL if the second operand is one constant matrix; else vectors compute it.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -203,7 +204,7 @@ def transpose_conv(call: Call) -> tuple[Movement | Convolution, ...]:
     steps: list[Movement | Convolution] = []
     if max(window.stride) > 1:
         tensor = call.temporary(prod(shape))
-        steps.append(_spread(source.index, source.shape, tensor, shape, window.stride, fill))
+        steps.append(_spread(source, tensor, shape, window.stride, fill))
     else:
         tensor = source.index
     rows, columns = (
@@ -231,23 +232,13 @@ def transpose_conv(call: Call) -> tuple[Movement | Convolution, ...]:
 
 
 def _spread(
-    source: int,
-    inputs: tuple[int, ...],
-    target: int,
-    outputs: tuple[int, ...],
-    strides: tuple[int, int],
-    fill: int,
+    source: Tensor, target: int, shape: Sequence[int], strides: tuple[int, int], fill: int
 ) -> Movement:
-    """Return the input with ``fill`` between its rows and its columns."""
-    before, after = ([prod(shape[axis:]) for axis in range(1, 5)] for shape in (inputs, outputs))
-    loops = [
-        (count, here, there * stride)
-        for count, here, there, stride in zip(inputs, before, after, (1, *strides, 1), strict=True)
-    ]
-    return Movement(
-        target=target,
-        copies=(Copy(None, 0, 0, prod(outputs), (), fill), strided(source, 0, 0, 1, loops)),
-    )
+    """Return the input as a tensor of another shape, ``fill`` between its rows and its columns."""
+    here, there = ([prod(each[axis:]) for axis in range(1, 5)] for each in (source.shape, shape))
+    steps = [step * stride for step, stride in zip(there, (1, *strides, 1), strict=True)]
+    inside = strided(source.index, 0, 0, 1, list(zip(source.shape, here, steps, strict=True)))
+    return Movement(target=target, copies=(Copy(None, 0, 0, prod(shape), (), fill), inside))
 
 
 def resize_bilinear(call: Call) -> Bilinear:

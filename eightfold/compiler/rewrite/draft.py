@@ -249,16 +249,8 @@ class Draft:
         """Add a constant; return its number. Its name is that of ``like``."""
         data = np.asarray(data, order="C")
         data.flags.writeable = False
-        return self.tensor(
-            Tensor(
-                index=len(self.tensors),
-                name="" if like is None else like.name,
-                shape=data.shape,
-                dtype=data.dtype,
-                quantization=quantization,
-                data=data,
-            )
-        )
+        name = "" if like is None else like.name
+        return self.tensor(Tensor(-1, name, data.shape, data.dtype, quantization, data))
 
     def tensor(self, tensor: Tensor) -> int:
         """Add a tensor; return its number."""

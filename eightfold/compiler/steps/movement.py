@@ -367,8 +367,8 @@ class Gather(Step):
 
     source: int
     indices: int
-    batches: int
-    outer: int
+    batches: int = 1
+    outer: int = 1
     length: int
     chosen: int
     run: int

@@ -85,10 +85,8 @@ class Block:
         width = int(self.places.max()) + 1 if adjoining else reach
         columns = (x - 1) * self.x[1] + width
         command = Matrix(
-            groups=1,
             last_lanes=len(self.places),
             ky=1 if adjoining else self.windows,
-            kx=1,
             kc=self.windows if adjoining else 1,
             y=y,
             x=x,
@@ -101,8 +99,6 @@ class Block:
             target=target,
             target_y=self.y[2],
             target_x=self.x[2],
-            first=True,
-            last=True,
         )
         down = (command.ky - 1) * self.pitch
         run = (x - 1) * self.x[2] + len(self.places)
