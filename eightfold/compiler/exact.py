@@ -136,15 +136,8 @@ def solve(function: StepFunction, zero_point: int, factor: float) -> SingleRound
 
 def equal(function: StepFunction, zero_point: int, parameters: SingleRounding) -> bool:
     """Check that the requantizer equals ``function`` on both sides of every step."""
-    options = {
-        "single": True,
-        "multiplier": parameters.multiplier,
-        "right": parameters.right,
-        "rounding": parameters.rounding,
-        "zero_point": zero_point,
-        "low": function.low,
-        "high": function.high,
-    }
+    ends = {"zero_point": zero_point, "low": function.low, "high": function.high}
+    options = {**vars(parameters), **ends, "single": True}
     return function.equals(lambda accumulators: requantize(accumulators, **options))
 
 

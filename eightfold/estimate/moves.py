@@ -36,8 +36,8 @@ class Move:
     """A command as the mover sees it: runs of units, which memory has at multiples of its port.
 
     The first index of a GATHER counts as 0, each one behind it as one more, modulo its limit.
-    ``most``: runs that are looked at one by one; ``left_out`` are the ones behind them, but for the
-    last one.
+    ``gathers``: whether the places of its runs are looked up. ``most``: runs that are looked at one
+    by one; ``left_out`` are the ones behind them, but for the last one.
     """
 
     def __init__(
@@ -61,16 +61,12 @@ class Move:
         strides = c.of_loops(f"{side}_stride")
         self._strides = strides if memory else (0,) * len(strides)
         self._gather = c if isinstance(c, isa.Gather) else None
+        self.gathers = isinstance(c, isa.Gather)
         self._limit, self._step = 1, 0
         if self._gather and self.from_memory:
             self._limit = max(1, self._gather.limit)
             self._step = self._gather.step
         self._vector = config.vector
-
-    @property
-    def gathers(self) -> bool:
-        """Whether the places of its runs are looked up."""
-        return self._gather is not None
 
     def runs(self) -> Iterator[list[Cut]]:
         """Yield the pieces of each run that is not left out."""

