@@ -229,17 +229,11 @@ class Emitter:
             run *= remaining.pop()[0]
         if len(remaining) > 3 or any(loop[0] > MOST_ITERATIONS for loop in remaining):
             (count, source_step, target_step, index_step), *inner = remaining
+            options = {"index_bytes": index_bytes, "limit": limit, "step": step}
             for i in range(count):
-                self.gather(
-                    (source[0], source[1] + i * source_step),
-                    (target[0], target[1] + i * target_step),
-                    run,
-                    inner,
-                    indices=indices + i * index_step,
-                    index_bytes=index_bytes,
-                    limit=limit,
-                    step=step,
-                )
+                here = source[0], source[1] + i * source_step
+                there = target[0], target[1] + i * target_step
+                self.gather(here, there, run, inner, indices=indices + i * index_step, **options)
             return
         assert (source[0], target[0]) in isa.SPACES[isa.Opcode.GATHER], "no such GATHER"
         command = isa.Gather(

@@ -403,7 +403,8 @@ class Gather(Step):
     def _emit(self, emitter: Emitter, staging: Staging, nest: Nest, whole: bool = False) -> None:
         """Emit some bytes of source, result and indices; in halves until they fit."""
         # From memory to memory through the room.
-        result = nest.size(1) if self._through_room(staging) else 0
+        spaces = staging.places[self.source][0], staging.places[self.target][0]
+        result = 0 if spaces in SPACES[Opcode.GATHER] else nest.size(1)
         span = nest.span(2) - 1 + self.index_bytes
         sizes = [result] if staging.resident(self.indices) is not None else [result, span]
         if fits(sizes) > staging.limit(whole):
@@ -415,14 +416,6 @@ class Gather(Step):
             return
         staging.begin(fits(sizes))
         indices = staging.load(self.indices, nest.starts[2], span)
-        self._command(emitter, staging, nest, indices)
-
-    def _through_room(self, staging: Staging) -> bool:
-        pair = staging.places[self.source][0], staging.places[self.target][0]
-        return pair not in SPACES[Opcode.GATHER]
-
-    def _command(self, emitter: Emitter, staging: Staging, nest: Nest, indices: int) -> None:
-        """Emit GATHER, and the copy out of the room if it is needed."""
         source, target = (
             (staging.places[tensor][0], staging.places[tensor][1] + start)
             for tensor, start in zip((self.source, self.target), nest.starts, strict=False)
@@ -430,19 +423,11 @@ class Gather(Step):
         counts, sources, targets, looked_up = zip(*nest.loops[:-1], strict=True)
         run = nest.loops[-1][0]
         into, steps = target, targets
-        through_room = self._through_room(staging)
-        if through_room:
-            into = (Space.SCRATCHPAD, staging.take(nest.size(1)))
+        if result:
+            into = (Space.SCRATCHPAD, staging.take(result))
             steps = packed_steps([(loop[0], 1) for loop in nest.loops])[:-1]
-        emitter.gather(
-            source,
-            into,
-            run,
-            zip(counts, sources, steps, looked_up, strict=True),
-            indices=indices,
-            index_bytes=self.index_bytes,
-            limit=self.length,
-            step=self.run,
-        )
-        if through_room:
+        loops = zip(counts, sources, steps, looked_up, strict=True)
+        options = {"index_bytes": self.index_bytes, "limit": self.length, "step": self.run}
+        emitter.gather(source, into, run, loops, indices=indices, **options)
+        if result:
             emitter.move(into, target, run, zip(counts, steps, targets, strict=True))
