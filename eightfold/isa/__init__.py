@@ -1,12 +1,12 @@
 """The instruction set: what a command and a register is, said once for compiler, hardware and host.
 
-`commands`, `instructions`, `registers` and `enumerations` define it, in the terms of `shapes` and
-`entries`: plain values, without an HDL. ``isa.MATRIX`` is what a command is, an ``isa.Matrix`` one
-of them with its fields. `packing` puts numbers into the words and `decode` takes them apart again;
-`streams` has the words between the memory's fetchers and the MAC array. `issued` is a command with
-what it reads and writes, as the compiler makes it; `tokens` orders engines by that, `shares` and
-`work` say whose the cycles are. `listing`, `document` and `c_header` write commands down for people
-and for C. What is defined is here too: ``from eightfold import isa``.
+`commands`, `instructions`, `registers` and `enumerations` define it, in the terms of `shapes`:
+plain values, without an HDL. ``isa.MATRIX`` is what a command is, an ``isa.Matrix`` one
+of them with its fields. `shapes` puts numbers into the words and `decode` takes them apart again,
+also for people; `streams` has the words between the memory's fetchers and the MAC array. `issued`
+is a command with what it reads and writes, as the compiler makes it, and orders engines by that;
+`shares` says whose the cycles are. `document` and `c_header` write the set down for people and for
+C. What is defined is here too: ``from eightfold import isa``.
 
 The ground that compiler, hardware and simulation stand on: it imports `eightfold.target.config` and
 `eightfold.common.errors`, and everybody may import it.
