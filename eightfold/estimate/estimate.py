@@ -4,14 +4,14 @@ A simulation of events at the level of commands, bursts and passes instead of cy
 the hardware is a process (`eightfold.estimate.clock`) that takes the commands in their
 order when their tokens are there, and says when each is done:
 
-- `estimate_sequencer`: the command stream, the queues in front of the engines, the tokens;
+- `sequencer`: the command stream, the queues in front of the engines, the tokens;
 - `eightfold.target.memory`: when the memory has which burst on its bus;
-- `estimate_memory`: bursts on the port that commands, weights, parameters and mover share;
-- `estimate_constants`: weight buffers and parameter banks, fetched ahead of their use;
-- `estimate_matrix`: passes, of ``max(vectors, words of the next buffer)`` cycles at least;
-- `estimate_moves`: runs cut into beats; `estimate_vector`: chunks of elements.
+- `memory`: bursts on the port that commands, weights, parameters and mover share;
+- `matrix`: weight buffers and parameter banks, fetched ahead of their use; passes, of
+  ``max(vectors, words of the next buffer)`` cycles at least;
+- `moves`: runs cut into beats; `vector`: chunks of elements.
 
-The hardware's latencies are in `estimate_timing`. Nothing depends on the values of tensors: of a
+The hardware's latencies are in `timing`. Nothing depends on the values of tensors: of a
 GATHER, each index is taken for one more than the one before.
 """
 

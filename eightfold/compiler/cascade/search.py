@@ -6,7 +6,7 @@ A segment of the path costs the cycles of a step, or of a chain in the best stri
 the tensors in the scratchpad (`eightfold.compiler.cascade.trials`).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
@@ -65,8 +65,8 @@ def best_cascades(
     if not alone.outside:
         return alone
     search = Search(chains, config, alone.outside, memory)
-    candidates = search.best()
-    if not candidates:
+    plan = search.best()
+    if not plan.segments:
         return alone
     costs = search.compared() if len(alone.issued) > LONG else None
     before = costs[0] if costs else estimate_operators(alone, memory)
@@ -74,7 +74,7 @@ def best_cascades(
     cycles = before
     used = dict[int, Cascade]()
     left = TRIED
-    for proposal in _proposals(candidates, used):
+    for proposal in _proposals(plan, used):
         if left < (len(best.issued) if used else 1):
             break
         try:
@@ -100,40 +100,24 @@ def best_cascades(
     return replace(best, decision=decision)
 
 
-def _proposals(
-    candidates: Sequence["Candidate"], used: Mapping[int, Cascade]
-) -> Iterator[Proposal]:
+def _proposals(plan: "Plan", used: Mapping[int, Cascade]) -> Iterator[Proposal]:
     """Yield the cheapest plan's cascades, then each of the dearest with other strips.
 
     ``used`` are those of the best proposal so far.
     """
-    outside = candidates[0].outside
-    yield Proposal({each.start: each.cascades[0] for each in candidates}, outside)
-    for each in sorted(candidates, key=lambda each: -each.cycles):
+    yield Proposal({each.steps.start: each.cascades[0] for each in plan.segments}, plan.outside)
+    for each in sorted(plan.segments, key=lambda each: -each.cycles):
         for other in each.cascades[1:]:
-            if each.start in used:
-                yield Proposal({**used, each.start: other}, outside)
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A chain of the cheapest plan from its first step on, as cascades in several strips.
-
-    The ones that cost least come first; ``cycles`` are those of the first. ``outside`` are the
-    tensors that are not in the scratchpad at any time.
-    """
-
-    start: int
-    cycles: int
-    cascades: tuple[Cascade, ...]
-    outside: frozenset[int]
+            if each.steps.start in used:
+                yield Proposal({**used, each.steps.start: other}, plan.outside)
 
 
 @dataclass(frozen=True)
 class Segment:
     """Steps of a plan: a chain with its choice, or one step without.
 
-    ``outside`` are tensors that are not in the scratchpad, ``room`` the bytes beside the others.
+    ``outside`` are tensors that are not in the scratchpad, ``room`` the bytes beside the others;
+    ``cascades``: of the best plan's chains, in several strips, those that cost least first.
     """
 
     steps: range
@@ -141,6 +125,7 @@ class Segment:
     cycles: int
     outside: frozenset[int] = frozenset()
     room: int = 0
+    cascades: tuple[Cascade, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -228,18 +213,16 @@ class Search:
                     break  # longer ones have smaller strips still
         return min(plans[region.stop].values(), key=lambda plan: plan.cycles, default=None)
 
-    def best(self) -> list[Candidate]:
-        """Return the cheapest plan's cascades."""
+    def best(self) -> Plan:
+        """Return the cheapest plan, of its segments only the chains, as cascades."""
         plan = self.plan or Plan()
-        candidates = []
+        chains = []
         for segment in plan.segments:
             if segment.choice is not None:
                 choices = self.refine(segment)
                 cascades = tuple(self.chains.cascade(segment.steps, each) for each in choices)
-                candidates.append(
-                    Candidate(segment.steps.start, segment.cycles, cascades, plan.outside)
-                )
-        return candidates
+                chains.append(replace(segment, cascades=cascades))
+        return replace(plan, segments=tuple(chains))
 
     def compared(self) -> tuple[dict[int, int], dict[int, int]] | None:
         """Return the region's cycles without cascades, and those of the cheapest plan.
