@@ -16,12 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.golden.fixed_point import wrap32
+from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, wrap32
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS, round_half_away
 
-INT32_MIN = -(2**31)
-INT32_MAX = 2**31 - 1
 MULTIPLIER_MAX = 2**31 - 1
 SHIFT_MAX = 62
 

@@ -16,13 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eightfold.common.errors import InputError
-from eightfold.compiler.exact import (
-    INT32_MAX,
-    INT32_MIN,
-    MULTIPLIER_MAX,
-    StepFunction,
-    least_product,
-)
+from eightfold.compiler.exact import MULTIPLIER_MAX, StepFunction, least_product
 from eightfold.compiler.steps.channelwise import DepthwiseConvolution, MaximumPool
 from eightfold.compiler.steps.convolution import Convolution, widened
 from eightfold.compiler.steps.elementwise import CODES, IDENTITY, Elementwise
@@ -35,7 +29,7 @@ from eightfold.compiler.tpu_mlir.lower import (
     per_channel,
     two_bytes,
 )
-from eightfold.golden.fixed_point import wrap32
+from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, wrap32
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS
 from eightfold.golden.tpu_mlir.numbers import OFFSETS, Code, to_int8
