@@ -22,6 +22,7 @@ from eightfold.rtl.packages import (
     fusesoc_core,
     model_header,
     tcl,
+    with_interfaces,
 )
 from eightfold.target.config import PRESETS, AcceleratorConfig
 
@@ -84,7 +85,6 @@ def verilog(
         raise InputError("--vivado writes a script beside the Verilog; say where with -o FILE")
 
     def text(name: str, config: str) -> str:
-        from eightfold.rtl.packages import with_interfaces
         from eightfold.rtl.verilog import unit_verilog
 
         file = Path(config).name
