@@ -99,8 +99,8 @@ class Sequencer:
         for opcodes, unit in units.items():
             queue = Queue(self.clock, self.config.command_queue, unit, self._may_start)
             queues |= dict.fromkeys(opcodes, queue)
-        units = self.config.port // WORD
-        fetch = Fetch(self.clock, port, COMMANDS, timing.COMMAND_BEATS, units, yields=False)
+        words = self.config.port // WORD
+        fetch = Fetch(self.clock, port, COMMANDS, timing.COMMAND_BEATS, words, yields=False)
         fetch.begin(timing.BEGIN, 0, sum(command.command.words for command in self.issued))
         self.clock.start(self._dispatch(fetch, queues))
 
