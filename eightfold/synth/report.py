@@ -186,12 +186,13 @@ def markdown_table(results: Iterable[SynthesisResult]) -> str:
         device = row.device if row.speed is None else f"{row.device}, speed {row.speed}"
         blocks = "" if row.blocks is None else f", blocks of {row.blocks}"
         routing = [timing.seconds for timing in row.timing.values()]
+        clocks = [mhz for mhz in (row.worst_mhz, row.median_mhz) if mhz is not None]
         columns = [
             row.unit,
             f"{row.config_name} ({config.lanes}x{config.width}, {config.multiplier})",
             device,
             *map(str, (row.area.lut4_equivalents, row.area.ffs, row.area.dsps, row.area.rams)),
-            f"{row.worst_mhz:.0f} / {row.median_mhz:.0f}" if routing else "not routed",
+            " / ".join(str(int(mhz)) for mhz in clocks) or "not routed",
             f"{len(routing)}{blocks}" if routing else "",
             f"{row.seconds:.0f}" + (f" + {statistics.mean(routing):.0f}" if routing else ""),
         ]
