@@ -48,7 +48,7 @@ may then wait for ever, but none starts too early.
 Two commands that touch the same byte of arena, scratchpad or tables, one of them writing, need a
 chain of tokens between them, also if the same engine executes both. Two MATRIX commands need none:
 the matrix engine keeps partial sums and accesses in order, and `distance` what one reads of the
-other's results. `eightfold.sim.machine.machine.check_tokens` proves all this for a stream, and that
+other's results. `eightfold.sim.machine.tokens.check_tokens` proves all this for a stream, and that
 no command waits for ever.
 
 Weights and parameters are constants: their fetchers run ahead as far as there is room. The matrix
