@@ -117,7 +117,7 @@ class ParameterLoader(Component):
     """The vector engine's parameters change."""
     supply: Annotated[data.View, Out(SUPPLY_LAYOUT)]
     """The supply of complete banks that wait; from registers, without one that is completed in this
-    cycle."""
+    cycle or was in the one before."""
     take: Annotated[Signal, In(1)]
     """Only while a bank waits."""
     retire: Annotated[Signal, In(1)]
