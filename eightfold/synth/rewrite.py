@@ -11,6 +11,7 @@ ready signal that crosses a unit in logic would cost nothing. With a register at
 path of the unit runs from register to register.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -195,6 +196,56 @@ class _Absorber:
                 del self.cells[name]
 
 
+COPIED = 200
+"""Pins that read a register from which on the lanes get copies of it."""
+
+_LANE = re.compile(r".*?\blane\d+(?=\.)")
+
+
+def copy_registers(netlist: dict[str, Any], least: int) -> int:
+    """Give each lane a copy of a register that at least ``least`` pins read, in place.
+
+    RTL has such a register in each lane, beside what reads it. Yosys merges registers that are the
+    same, and one wire then goes through all lanes. What is in no lane, and the lane that the
+    register is named after, go on reading it. Return how many copies there are.
+    """
+    top = top_module(netlist)
+    cells: dict[str, Cell] = top["cells"]
+    free = free_net(top)
+    loads: dict[Wire, list[tuple[str, str]]] = defaultdict(list)
+    for name, cell in cells.items():
+        for port, wires in cell["connections"].items():
+            if cell["port_directions"][port] == "input":
+                for wire in wires:
+                    loads[wire].append((name, port))
+    copies: dict[str, Cell] = {}
+    for name, register in cells.items():
+        if register["type"] != "TRELLIS_FF":
+            continue
+        [output] = register["connections"]["Q"]
+        if len(loads[output]) < least:
+            continue
+        wire_in: dict[str, int] = {}
+        for load, port in loads[output]:
+            lane = _lane_of(load)
+            if lane in ("", _lane_of(name)):
+                continue
+            wires = cells[load]["connections"]
+            wire = wire_in.setdefault(lane, free + len(copies) + len(wire_in))
+            wires[port] = [wire if each == output else each for each in wires[port]]
+        for lane, wire in wire_in.items():
+            copy = {**register, "connections": {**register["connections"], "Q": [wire]}}
+            copies[f"{lane}.{name.rpartition('.')[2]}_copy_{wire}"] = copy
+    cells |= copies
+    return len(copies)
+
+
+def _lane_of(name: str) -> str:
+    """Return the lane that a cell of a flat netlist is in, or nothing."""
+    found = _LANE.match(name)
+    return found.group() if found else ""
+
+
 def _enable(register: Cell) -> Wire:
     return register["connections"]["CE"][0] if register["parameters"]["CEMUX"] == "CE" else "1"
 
@@ -211,6 +262,7 @@ RULES: Mapping[str, Callable[[dict[str, Any], str], object]] = {
     "fold": lambda netlist, clock: fold_luts(netlist),
     "carry": lambda netlist, clock: free_carry_chains(netlist),
     "unread": lambda netlist, clock: drop_unread_carries(netlist),
+    "copy": lambda netlist, clock: copy_registers(netlist, COPIED),
 }
 """Each rewrites a netlist of ECP5 cells in place; the text is the name of its clock's net."""
 

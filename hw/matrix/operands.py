@@ -104,7 +104,7 @@ class MatrixOperands(Component):
         accept = Signal()
         at = self.i.payload
         address = Signal(local_address(self.config), reset_less=True)
-        before = Signal(signed(LOCAL_BITS + 1), reset_less=True)
+        before = Signal(range(self.config.width + 1), reset_less=True)
         beyond = Signal(signed(LOCAL_BITS + 1), reset_less=True)
         outside = Signal(reset_less=True)
         fill = Signal(8, reset_less=True)
@@ -115,7 +115,7 @@ class MatrixOperands(Component):
             m.d.sync += [
                 valid.eq(self.i.valid),
                 address.eq(at.row + at.column),
-                before.eq(-at.column),
+                before.eq(self._before(at.column)),
                 beyond.eq(at.columns - at.column),
                 outside.eq(at.lead | (at.number < 0) | (at.number >= at.rows)),
                 fill.eq(at.fill),
@@ -127,11 +127,19 @@ class MatrixOperands(Component):
             requests.valid.eq(valid),
             requests.payload.address.eq(address),
             requests.payload.final.eq(final),
-            tail.low.eq(self._clamp(before)),
+            tail.low.eq(before),
             tail.high.eq(Mux(outside, 0, self._clamp(beyond))),
             tail.fill.eq(fill),
             tail.control.eq(control),
         ]
+
+    def _before(self, column: Value) -> Value:
+        """Return -column limited to 0 and the width, without a carry through all bits."""
+        width = self.config.width
+        bits = (width - 1).bit_length()
+        distance = (-column[:bits])[:bits]
+        near = column[bits:].all() & (distance != 0) & (distance < width)
+        return Mux(column < 0, Mux(near, distance, width), 0)
 
     def _clamp(self, value: Signal) -> Value:
         """Return a signed number limited to 0 and the width."""

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
-from eightfold.hw.blocks.skid import Stage
+from eightfold.hw.blocks.skid import Bypass, Stage
 from eightfold.hw.mover.indices import Indices
 from eightfold.hw.mover.runs import Runs
 from eightfold.hw.mover.units import Units
@@ -97,6 +97,8 @@ class Mover(Component):
         m.submodules.writer = writer = Writer(self.config)
         beats = self._queue(m, "beats", unsigned(8 * self.config.port), BEATS, self.read)
         m.submodules.arrived = arrived = Stage(unsigned(8 * self.config.port))
+        # The writer's ``ready`` comes late, too late for the enable of the RAM behind the register.
+        m.submodules.bypass = bypass = Bypass(unsigned(8 * self.config.port))
         vectors = self._queue(m, "vectors", vector_layout(self.config), VECTORS, self.scratch_read)
         for source, sink in (
             (wiring.flipped(self.engine.command), runs.command),
@@ -106,7 +108,8 @@ class Mover(Component):
             (units.vectors, wiring.flipped(self.scratch_read.request)),
             (units.units, writer.units),
             (beats.o, arrived.i),
-            (arrived.o, writer.from_memory),
+            (arrived.o, bypass.i),
+            (bypass.o, writer.from_memory),
             (vectors.o, writer.from_scratchpad),
             (writer.beats, wiring.flipped(self.write.beats)),
             (writer.scratchpad, wiring.flipped(self.scratch_write)),

@@ -45,6 +45,12 @@ def run_verilog(text: str, folder: Path) -> None:
     run_bench(design, "every_rule_bench", "icarus", python_path=[FOLDER])
 
 
+@pytest.fixture(autouse=True)
+def few_pins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The unit's lanes are small."""
+    monkeypatch.setattr(rewrite, "COPIED", 16)
+
+
 @pytest.mark.nextpnr
 def test_the_routed_unit_equals_its_rtl(tmp_path: Path) -> None:
     text = source_of(EveryRule(), "every_rule").file().read_text()
@@ -132,12 +138,26 @@ def every_carry_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(RULES, "unread", drop)  # pyright: ignore[reportArgumentType]
 
 
+def copy_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy takes what it has."""
+
+    def copy(netlist: dict[str, Any], clock: str) -> None:
+        rule(netlist, clock)
+        for name, cell in top_module(netlist)["cells"].items():
+            if "_copy_" in name:
+                cell["connections"]["DI"] = cell["connections"]["Q"]
+
+    rule = RULES["copy"]
+    monkeypatch.setitem(RULES, "copy", copy)  # pyright: ignore[reportArgumentType]
+
+
 MUTANTS: dict[str, list[Callable[[pytest.MonkeyPatch], None]]] = {
     "absorb": [without_enable, without_reset],
     "negation": [wrong_sign],
     "fold": [wrong_fold],
     "carry": [wrong_first_carry, wrong_shifted_carry],
     "unread": [every_carry_dropped],
+    "copy": [copy_stays],
 }
 """Broken rules by the rule."""
 
