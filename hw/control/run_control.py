@@ -1,5 +1,6 @@
 """Start and end of a run, errors, soft reset and interrupt."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from amaranth.hdl import Module, Mux, Signal, unsigned
@@ -36,6 +37,8 @@ class FaultCollector(Component):
     """
 
     LATENCY = 2
+    GROUP = 4
+    """Faults of which one is chosen in the first cycle."""
 
     faults: Annotated[data.View, lambda self: In(data.ArrayLayout(FAULT_LAYOUT, self.count))]
     """What goes wrong, in this cycle."""
@@ -48,13 +51,21 @@ class FaultCollector(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        faults = [Signal(FAULT_LAYOUT, name=f"fault{i}") for i in range(self.count)]
-        m.d.sync += self.o.valid.eq(0)
-        for number, fault in reversed(list(enumerate(faults))):
-            m.d.sync += fault.eq(self.faults[number])
-            with m.If(fault.valid):
-                m.d.sync += self.o.eq(fault)
+        faults = [self.faults[number] for number in range(self.count)]
+        chosen = []
+        for first in range(0, self.count, self.GROUP):
+            fault = Signal(FAULT_LAYOUT, name=f"fault{first}")
+            self._choose(m, fault, faults[first : first + self.GROUP])
+            chosen.append(fault)
+        self._choose(m, self.o, chosen)
         return m
+
+    def _choose(self, m: Module, target: data.View, faults: Sequence[data.View]) -> None:
+        """Register the first fault that is valid."""
+        m.d.sync += target.valid.eq(0)
+        for fault in reversed(faults):
+            with m.If(fault.valid):
+                m.d.sync += target.eq(fault)
 
 
 class RunControl(Component):
