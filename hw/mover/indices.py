@@ -138,7 +138,8 @@ class Indices(Component):
         )
         kept = Signal(layout, reset_less=True)
         command = self.command.payload
-        with m.If(self.command.valid & self.command.ready):
+        # No offset is left of the command before, so the loops are ready.
+        with m.If(self.command.valid):
             m.d.sync += [
                 kept.base.eq(command.indices),
                 kept.inner.eq(Cat(command.index_size > bit for bit in range(_PLACE))),
