@@ -2,7 +2,7 @@
 
 `eightfold.estimate.estimate` is close to the hardware, but simulates a whole stream, which takes
 long. `quick` is what a command takes for itself, without waits for bytes, tokens or constants. The
-constants beside it are the same in all searches; tests/eightfold/estimate/test_cost.py holds
+constants beside it are the same in all searches; tests/eightfold/estimate/test_estimate.py holds
 `LATENCY` and `MOVE_COMMAND` against the estimate of streams of few commands, and bounds one of them
 by `MATRIX_APART`. `STEP_START` is a choice, which no stream of few commands shows.
 """

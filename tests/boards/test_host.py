@@ -33,9 +33,8 @@ from eightfold.operators import load_int8
 from eightfold.sim.simulator.runner import Unit
 from eightfold.target.config import PRESETS
 from examples.digits.network import MODEL_FILE
-from tests.support.models.beside import models, required
-from tests.support.models.mlperf_tiny import mlperf_tiny
-from tests.support.models.streaming import streaming
+from tests.support.models.mlperf_tiny import mlperf_tiny, models, required
+from tests.support.models.networks import streaming
 
 OFFSETS = {register.name: REGISTERS + register.offset for register in ALL}
 GRAPH = load_int8(MODEL_FILE.read_bytes())

@@ -1,5 +1,7 @@
 """Products through float BLAS equal integer arithmetic, on both sides of float32's limit."""
 
+import gc
+import weakref
 from collections.abc import Callable
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 from eightfold.golden.convolution import conv_2d_accumulators
 from eightfold.golden.exact_product import exact_matmul, filter_matrix, filter_sums, operand_type
 from eightfold.golden.fully_connected import fully_connected_accumulators
+from eightfold.golden.remember import read_only, remembered
 from eightfold.golden.windows import Window
 
 ZERO_POINTS = (-128, 0, 127)
@@ -70,3 +73,57 @@ def test_matrices_of_integers_are_multiplied_exactly() -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-256, 256, shape, dtype=np.int16) for shape in ((5, 2000), (2000, 7)))
     np.testing.assert_array_equal(exact_matmul(a, b), a.astype(np.int64) @ b.astype(np.int64))
+
+
+class Result:
+    """A result whose end can be watched."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+
+
+def total_of(calls: list[int]):
+    @remembered
+    def total(array: np.ndarray) -> Result:
+        calls.append(id(array))
+        return Result(int(array.sum()))
+
+    return total
+
+
+def test_a_read_only_array_is_looked_at_once() -> None:
+    calls: list[int] = []
+    total = total_of(calls)
+    array = read_only(np.arange(4))
+    assert [total(array).total for _ in range(3)] == [6, 6, 6]
+    assert len(calls) == 1
+
+
+def test_an_array_that_can_change_is_looked_at_each_time() -> None:
+    calls: list[int] = []
+    total = total_of(calls)
+    array = np.arange(4)
+    assert total(array).total == 6
+    array[0] = 10
+    assert total(array).total == 16
+
+
+def test_equal_arrays_are_not_taken_for_each_other() -> None:
+    calls: list[int] = []
+    total = total_of(calls)
+    first = read_only(np.arange(4))
+    second = read_only(np.arange(4))
+    assert total(first) is not total(second)
+    assert len(calls) == 2
+
+
+@pytest.mark.slow
+def test_the_result_goes_with_the_array() -> None:
+    total = total_of([])
+    array = read_only(np.arange(4))
+    result = weakref.ref(total(array))
+    gc.collect()
+    assert result() is not None
+    del array
+    gc.collect()
+    assert result() is None

@@ -1,9 +1,13 @@
 """Golden raises where LiteRT stops or C++ is undefined, and nowhere else."""
 
+import doctest
+import re
+
 import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
+from eightfold.common.files import IMPORT_ROOT
 from eightfold.golden.errors import AbortedError, RejectedError, SpecError
 from eightfold.model import Graph, read_model
 from eightfold.operators import run_operator
@@ -64,3 +68,12 @@ def test_golden_equals_litert_on_what_it_tolerates(oracle: Oracle, rule: str) ->
     expected = oracle.run(model, inputs)
     for index, got in zip(graph.outputs, run(graph, inputs), strict=True):
         np.testing.assert_array_equal(got, expected[index], strict=True)
+
+
+@pytest.mark.parametrize(("name", "least"), [("numerics", 30), ("other-specs", 20)])
+def test_worked_examples(name: str, least: int) -> None:
+    page = IMPORT_ROOT / "docs" / f"{name}.md"
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    test = doctest.DocTestParser().get_doctest("\n".join(blocks), {}, page.name, str(page), 0)
+    failed, attempted = doctest.DocTestRunner().run(test)
+    assert (failed, attempted > least) == (0, True)

@@ -1,4 +1,4 @@
-"""A file with an adapter is light to load, and finds its sources beside it however it is loaded."""
+"""Adapters are light to load and find their sources; formulas and bits mean what they say."""
 
 import runpy
 import subprocess
@@ -10,6 +10,16 @@ import numpy as np
 import pytest
 
 import eightfold.conformance.adapters as room
+from eightfold.common.errors import InputError
+from eightfold.conformance.adapters.bits import (
+    Element,
+    PortBits,
+    check_range,
+    read_words,
+    write_words,
+)
+from eightfold.conformance.adapters.formulas import evaluate
+from eightfold.conformance.answers import MISSING, UNKNOWN
 from tests.support.conformance.streams import bytes_of, columns
 
 ADAPTER = """
@@ -63,3 +73,122 @@ def test_no_simulator_is_loaded_with_an_adapter(file: Path) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_words_have_their_fields_where_they_were_put(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    narrow = rng.integers(-4, 8, 20000)
+    lists = rng.integers(-(2**8), 2**9, (20000, 3))
+    wide = np.array([int(value) << 70 for value in rng.integers(0, 2**30, 20000)], object)
+    path = tmp_path / "words.hex"
+    write_words(path, [(narrow, 0, 3), (lists, 3, 27), (wide, 31, 100)], 131, 20000)
+    lines = path.read_text().split()
+    for row in (0, 8191, 8192, 19999):
+        word = int(lines[row], 16)
+        assert word & 7 == narrow[row] & 7
+        assert [word >> (3 + 9 * index) & 511 for index in range(3)] == list(lists[row] & 511)
+        assert word >> 31 == wide[row]
+    assert {len(line) for line in lines} == {34}
+
+
+def test_results_are_read_with_sign_and_what_is_unknown_or_missing(tmp_path: Path) -> None:
+    path = tmp_path / "results.hex"
+    path.write_text("1ff7\n0x07\n00ZX\n07")
+    elements = [
+        Element("one", 0, 4, True),
+        Element("list", 0, 4, False),
+        Element("list", 1, 5, True),
+    ]
+    results, count = read_words(path, elements, {"one": (4,), "list": (4, 2)})
+    assert count == 3
+    assert results["one"].tolist() == [7, 7, UNKNOWN, MISSING]
+    assert results["list"].tolist() == [[15, -1], [0, UNKNOWN], [UNKNOWN, 0], [MISSING, MISSING]]
+    nothing, count = read_words(tmp_path / "absent", elements, {"one": (2,), "list": (2, 2)})
+    assert count == 0
+    assert (nothing["list"] == MISSING).all()
+
+
+def test_places_are_ports_or_bits_of_them() -> None:
+    assert PortBits.parse("x", "data") == PortBits("data")
+    assert PortBits.parse("x", "data[5]") == PortBits("data", 5, 5)
+    assert PortBits.parse("x", " data[ 7:0 ]").within("x", 8) == (0, 8)
+    assert str(PortBits("data", 7, 4)) == "data[7:4]"
+    for wrong in ("data[0:7]", "1data", "data[a]", "data[-1]"):
+        with pytest.raises(InputError, match="x: "):
+            PortBits.parse("x", wrong)
+
+
+@pytest.mark.parametrize("value", [255, -128])
+def test_values_fit_with_or_without_a_sign(value: int) -> None:
+    check_range("x", np.array([0, value]), 8)
+    for beyond in (256, -129):
+        with pytest.raises(InputError, match=f"x: is {beyond} in case 1, which 8 bits do not hold"):
+            check_range("x", np.array([0, beyond]), 8)
+
+
+COLUMNS = {
+    "shift": np.array([-31, -1, 0, 7], np.int8),
+    "acc": np.array([-(2**31), -5, 5, 2**31 - 1], np.int32),
+    "list": np.array([[1, 2], [3, 4], [5, 6], [7, 8]], np.int8),
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-shift",
+        "max(-shift, 0)",
+        "min(shift, 3, -2)",
+        "abs(acc) * acc + shift",
+        "acc // 3 - acc % 7",
+        "acc << 40 | shift & 0xFF",
+        "(acc >> 3) ^ ~shift",
+        "acc if shift < 0 and acc != -5 else 31 - shift",
+        "shift == 0 or not acc > 0",
+        "0 < shift < 5",
+        "1 << shift if shift > 0 else 0",
+        "5",
+    ],
+)
+def test_a_formula_is_what_python_computes(text: str) -> None:
+    found = evaluate("x", text, COLUMNS)
+    expected = [
+        int(eval(text, {"shift": int(shift), "acc": int(acc)}))
+        for shift, acc in zip(COLUMNS["shift"], COLUMNS["acc"], strict=True)
+    ]
+    assert found.tolist() == expected
+
+
+def test_a_list_goes_with_the_number_of_its_case() -> None:
+    found = evaluate("x", "list * 2 - shift", COLUMNS)
+    assert found.tolist() == [[33, 35], [7, 9], [10, 12], [7, 9]]
+    assert evaluate("x", "clip(list, 2, 6)", COLUMNS).tolist()[0] == [1 + 1, 2]
+
+
+def test_a_function_of_the_columns_is_a_formula() -> None:
+    assert evaluate("x", lambda columns: columns["shift"] * 2, COLUMNS).tolist() == [-62, -2, 0, 14]
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("shift / 2", "use // or >>"),
+        ("__import__('os')", "no column '__import__'; .* and the functions min, max, abs, clip"),
+        ("shift[0]", "TypeError: 'int' object is not subscriptable"),
+        ("[s for s in shift]", "no column 's'"),
+        ("'a'", "gives 'a'; integers are needed"),
+        ("1.5", "gives 1.5; integers are needed"),
+        ("shft", "no column 'shft'; there are shift, acc, list"),
+        ("1 << shift", "1 << shift: ValueError: negative shift count"),
+        ("acc // shift", "ZeroDivisionError"),
+        ("abs(acc, 1)", "TypeError: abs.. takes exactly one argument"),
+        ("shift +", "'shift \\+' is no formula"),
+        (lambda columns: columns["shift"] * 0.5, "integers are needed"),
+        (lambda columns: columns["shift"][:2], "has shape"),
+        (1.5, "1.5 is no formula"),
+    ],
+)
+def test_what_is_no_formula_is_refused(formula: object, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        evaluate("Mine.inputs['x']", formula, COLUMNS)  # pyright: ignore[reportArgumentType]
+    assert str(caught.value).startswith("Mine.inputs['x']: ")

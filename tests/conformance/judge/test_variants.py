@@ -1,4 +1,4 @@
-"""The mistakes are what their sentences say, in exact fractions, and differ from each other."""
+"""Forms are golden's; mistakes are what their sentences say, in fractions, and differ."""
 
 import struct
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eightfold.conformance.judge.arithmetic import Arithmetic
-from eightfold.conformance.judge.forms import FORMS, Cases, take
+from eightfold.conformance.judge.forms import FORMS, Cases, cases_of, form_of, take
 from eightfold.conformance.judge.subject import pairs
 from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, results_with
 from tests.support.conformance.requantizations import directed_cases, some
@@ -180,3 +180,22 @@ def test_every_mistake_and_pair_gives_codes(form: str, biased: bool) -> None:
         results = results_with(FORMS[form], cases, *made)
         assert results.dtype == np.int64 and results.shape == cases["acc"].shape
         assert results.min() >= -128 and results.max() <= 127
+
+
+def test_a_form_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"must be one of tflite, .*, not 'float'"):
+        form_of("float")
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.slow
+def test_columns_in_the_specs_terms_are_cases(name: str) -> None:
+    cases = directed_cases(name, seed=3, count=1)
+    sign = -1 if name.startswith("tpu_mlir") else 1
+    columns = {key: values for key, values in cases.items() if key not in ("acc", "shift")}
+    columns |= {"accumulator": cases["acc"], "shift": (sign * cases["shift"]).astype(np.int8)}
+    found = cases_of(name, columns | {"kind": np.zeros(1)})
+    assert found.keys() == cases.keys()
+    for key, values in cases.items():
+        np.testing.assert_array_equal(found[key], values)
+        assert found[key].dtype == np.int64

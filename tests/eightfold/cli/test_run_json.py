@@ -14,7 +14,7 @@ from eightfold.sim.simulator.toolchain import Simulator
 from tests.eightfold.cli.test_cli import MODEL
 from tests.support.command import Call
 from tests.support.documented import check_fields
-from tests.support.models.person_detect import INPUT, person_detect
+from tests.support.models.networks import INPUT, person_detect
 
 
 def report_of(path: Path, *arguments: object, call: Call) -> dict[str, Any]:

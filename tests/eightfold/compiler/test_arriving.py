@@ -18,8 +18,13 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 from eightfold.target.memory import IDEAL, PROFILES
-from tests.support.networks.covered import expect_covered, said
-from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
+from tests.support.networks.machine_run import (
+    compile_stream,
+    expect_covered,
+    expect_golden,
+    random_values,
+    said,
+)
 
 NANO, SMALL = PRESETS["nano"], PRESETS["small"]
 SHAPES = [

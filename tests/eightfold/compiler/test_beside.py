@@ -12,8 +12,12 @@ from eightfold.model import Graph
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import IDEAL
-from tests.support.networks.covered import expect_covered
-from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
+from tests.support.networks.machine_run import (
+    compile_stream,
+    expect_covered,
+    expect_golden,
+    random_values,
+)
 
 NANO = PRESETS["nano"]
 ODD = AcceleratorConfig(lanes=3, width=5, psum_depth=64, port=4, scratchpad=32768)

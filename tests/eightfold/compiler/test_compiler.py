@@ -13,8 +13,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import count_macs, load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.single import one_operator
-from tests.support.networks.covered import expect_covered
-from tests.support.networks.machine_run import compile_stream, expect_golden
+from tests.support.networks.machine_run import compile_stream, expect_covered, expect_golden
 
 TIGHT = {
     "8x8": AcceleratorConfig(

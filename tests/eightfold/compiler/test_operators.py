@@ -1,9 +1,4 @@
-"""Random models of each operator, compiled, compute what golden computes.
-
-Operands that say how to move bytes are constants here. Besides configurations in which all fits,
-one has a small scratchpad, and one keeps every tensor in memory: each step works in parts, through
-a room of a few hundred bytes.
-"""
+"""Random models of each operator, compiled, compute what golden computes, of either reference."""
 
 from collections.abc import Callable
 
@@ -16,9 +11,10 @@ from eightfold.cases.operators import accelerator_case, case_rng
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network, network
 from eightfold.compiler.emit.memory import Layout
-from eightfold.operators import host_operators, load_model
+from eightfold.operators import host_operators, load_model, run_graph
 from eightfold.target.config import PRESETS, AcceleratorConfig
-from tests.support.models.wide import widened
+from tests.support.models.single import one_operator, widened
+from tests.support.models.tflite_micro import variants
 from tests.support.networks.machine_run import expect_golden
 
 COPIES = (
@@ -147,3 +143,38 @@ def test_wider_integers_equal_golden(
     operator: str, seeds: range, dtype: type[np.signedinteger], config: AcceleratorConfig
 ) -> None:
     assert expect_all_golden(operator, config, seeds, dtype) >= len(seeds) // 2
+
+
+VARIANTS = variants()
+VARYING = sorted({name.split()[0] for name in VARIANTS})
+
+
+def test_every_variant_is_of_the_hardware() -> None:
+    assert set(VARYING) <= HARDWARE
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_variant_is_compiled(name: str) -> None:
+    model, inputs = VARIANTS[name]
+    graph = load_model(model)
+    expect_golden(graph, inputs, PRESETS["small"], reference="tflm")
+    (output,) = graph.outputs
+    runs = [run_graph(graph, inputs, reference)[output] for reference in ("tflm", "litert")]
+    assert np.any(runs[0] != runs[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operator", VARYING)
+def test_random_models_are_compiled(operator: str) -> None:
+    for seed in range(20):
+        model, inputs = accelerator_case(operator, case_rng(operator, seed))
+        graph = load_model(model)
+        if all(len(tensor.shape) <= 5 for tensor in graph.tensors):
+            expect_golden(graph, inputs, PRESETS["nano"], reference="tflm")
+
+
+def test_shapes_that_tflite_micro_does_not_hold_are_refused() -> None:
+    graph = load_model(one_operator("RELU6", [(1,) * 6], (1,) * 6))
+    compile_network(graph, PRESETS["nano"], "litert")
+    with pytest.raises(InputError, match="has rank 6; TFLite Micro's kernels are undefined beyond"):
+        compile_network(graph, PRESETS["nano"], "tflm")

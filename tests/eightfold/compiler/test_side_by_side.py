@@ -18,8 +18,12 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import PROFILES
-from tests.support.networks.covered import expect_covered
-from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
+from tests.support.networks.machine_run import (
+    compile_stream,
+    expect_covered,
+    expect_golden,
+    random_values,
+)
 
 WIDE = replace(PRESETS["base"], scratchpad=1 << 16)
 CONFIGS = [

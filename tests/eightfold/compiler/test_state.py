@@ -15,7 +15,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model, run_graphs
 from eightfold.sim.machine.machine import Machine
 from eightfold.target.config import PRESETS, AcceleratorConfig
-from tests.support.models.streaming import streaming
+from tests.support.models.networks import streaming
 from tests.support.networks.machine_run import compile_stream, random_values
 
 FRAMES = 3

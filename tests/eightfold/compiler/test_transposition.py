@@ -16,8 +16,12 @@ from eightfold.model import Graph
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.single import moved
-from tests.support.networks.covered import expect_covered
-from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
+from tests.support.networks.machine_run import (
+    compile_stream,
+    expect_covered,
+    expect_golden,
+    random_values,
+)
 
 CONFIGS = {
     **PRESETS,

@@ -15,7 +15,7 @@ from eightfold.operators import SPEC_ROWS, check_model, findings_as_json, has_vi
 from eightfold.operators.rules import SAME
 from eightfold.run.reference.oracle import Oracle
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
-from tests.support.models.person_detect import BIASES, person_detect
+from tests.support.models.networks import BIASES, person_detect
 from tests.support.models.single import one_operator
 from tests.support.models.spec import found_in, operator_graph, operator_model
 

@@ -1,4 +1,4 @@
-"""Prepared operators and stacked inferences give what the operators' own functions give."""
+"""Prepared operators, stacks and other batches give what the operators' own functions give."""
 
 import numpy as np
 import pytest
@@ -6,12 +6,16 @@ import pytest
 from eightfold.cases.draws import Case
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.cases.operators import OPERATORS, case_rng, random_case
+from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.model import Graph
+from eightfold.model import Graph, read_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.inputs import random_inputs
+from eightfold.operators import OPERATORS as ROWS
 from eightfold.operators import load_model, run_graph, run_graphs, run_operator
 from eightfold.operators.graphs import PreparedGraph, stackable
+from eightfold.operators.stacks import Stacks
+from eightfold.run.session import Session
 from tests.support.models.single import one_operator
 
 CASES = 20
@@ -143,3 +147,118 @@ def test_other_shapes_and_dtypes_are_checked_again() -> None:
         assert_same(run_graph(graph, {x: array}), unprepared(graph, {x: array}), "RELU")
     with pytest.raises(Exception, match="is int8, its value int16"):
         run_graph(graph, {x: every.astype(np.int16)})
+
+
+def _flattening(*, constant: bool = False, open_batch: bool = True) -> bytes:
+    """Return a network that pools and flattens, to a shape that is computed from SHAPE."""
+    b = ModelBuilder()
+    x = b.input((1, 4, 4, 2), scale=0.5, zero_point=-3, open_batch=open_batch)
+    y = b.tensor((1, 2, 2, 2), scale=0.5, zero_point=-3)
+    window = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2}
+    b.operator("MAX_POOL_2D", [x], [y], window)
+    if constant:
+        shape = b.constant(np.array([1, 8], np.int32))
+    else:
+        sizes = b.tensor((4,), dtype=np.int32)
+        b.operator("SHAPE", [y], [sizes], {"out_type": "INT32"})
+        batch = b.tensor((), dtype=np.int32)
+        ends = [b.constant(np.array([value], np.int32)) for value in (0, 1, 1)]
+        b.operator("STRIDED_SLICE", [sizes, *ends], [batch], {"shrink_axis_mask": 1})
+        shape = b.tensor((2,), dtype=np.int32)
+        eight = b.constant(np.array(8, np.int32))
+        b.operator("PACK", [batch, eight], [shape], {"values_count": 2, "axis": 0})
+    flat = b.tensor((1, 8), scale=0.5, zero_point=-3)
+    b.operator("RESHAPE", [y, shape], [flat])
+    b.output(flat)
+    return b.build()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reference", ["litert", "tflm"])
+@pytest.mark.parametrize("batch", [1, 2, 7])
+@pytest.mark.usual("reference")
+def test_a_batch_changes_all_shapes_behind_it(batch: int, reference: str) -> None:
+    with Session(reference=reference, batch=batch) as session:
+        result = session.run(_flattening(), compare=True)
+    assert result.mismatches == 0
+    assert {tensor.shape for tensor in result.outputs.values()} == {(batch, 8)}
+
+
+def test_a_report_says_what_an_open_batch_is_taken_as() -> None:
+    note = "the file leaves the batch open, taken as 1 without --batch: tensor 0"
+    assert load_model(_flattening()).notes() == [note]
+    assert load_model(_flattening(), batch=1).notes() == []
+    assert load_model(_flattening(open_batch=False)).notes() == []
+
+
+def test_what_has_no_other_batch_says_so() -> None:
+    with pytest.raises(InputError, match=r"model: no input leaves its batch open.*None"):
+        load_model(_flattening(open_batch=False), batch=2)
+    with pytest.raises(InputError, match=r"model: batch 2: operator 1 RESHAPE.*batch of the file"):
+        load_model(_flattening(constant=True), batch=2)
+
+
+def test_shapes_of_the_file_do_not_change() -> None:
+    graph = load_model(_flattening(), batch=3)
+    assert read_model(_flattening()).tensors[0].shape == (1, 4, 4, 2)
+    assert graph.tensors[graph.inputs[0]].shape == (3, 4, 4, 2)
+
+
+SEEDS = 300
+WANTED = 4
+STACKING = [name for name, row in ROWS.items() if isinstance(row.stacks, Stacks)]
+
+
+def stacked_models(operator: str) -> list[tuple[Graph, Inputs]]:
+    """Return the first random models that the operator's rule takes, `WANTED` at most."""
+    found = []
+    for seed in range(SEEDS):
+        model, inputs = random_case(operator, case_rng(operator, seed))
+        graph = load_model(model)
+        if stackable(graph):
+            found.append((graph, inputs))
+            if len(found) == WANTED:
+                break
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operator", STACKING)
+def test_a_stack_is_each_inference_in_turn(operator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = stacked_models(operator)
+    assert models, f"the rule of {operator} holds for none of {SEEDS} random models"
+    for graph, inputs in models:
+        batch = [
+            {i: np.roll(a, shift) if a.dtype == np.int8 else a for i, a in inputs.items()}
+            for shift in (0, 1, 7)
+        ]
+        expected = [run_graph(graph, one) for one in batch]
+        with monkeypatch.context() as patch:
+            patch.setattr("eightfold.operators.graphs.run_graph", None)  # a stack, or nothing
+            results = run_graphs(graph, batch)
+        for got, one in zip(results, expected, strict=True):
+            assert got.keys() == one.keys()
+            for index, array in one.items():
+                np.testing.assert_array_equal(got[index], array, strict=True)
+
+
+@pytest.mark.parametrize("operator", sorted(ROWS.keys() - STACKING))
+def test_operators_without_a_rule_run_one_at_a_time(operator: str) -> None:
+    model, _ = random_case(operator, case_rng(operator, 0))
+    assert not stackable(load_model(model))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("inferences", [1, 3])
+def test_scales_along_an_axis_stay_with_their_slices(axis: int, inferences: int) -> None:
+    """Neither a table of codes nor a stack of inferences knows an element's place."""
+    builder = ModelBuilder()
+    x = builder.input((2, 2), scale=[0.5, 2], zero_point=[0, 0], axis=axis)
+    y = builder.tensor((2, 2), dtype=np.float32)
+    builder.operator("DEQUANTIZE", [x], [y])
+    builder.output(y)
+    graph, codes = load_model(builder.build()), np.array([[1, 2], [3, 4]], np.int8)
+    expected = [[0.5, 4], [1.5, 8]] if axis else [[0.5, 1], [6, 8]]
+    for _ in range(3):
+        for values in run_graphs(graph, [{x: codes}] * inferences):
+            np.testing.assert_array_equal(values[y], np.array(expected, np.float32))

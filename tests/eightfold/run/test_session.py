@@ -30,7 +30,7 @@ from tests.support.command import Call
 from tests.support.figures import expect_honest_figures
 from tests.support.hardware.twins import TWINS
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
-from tests.support.models.person_detect import person_detect
+from tests.support.models.networks import person_detect
 from tests.support.models.single import unary
 
 ROOT = IMPORT_ROOT

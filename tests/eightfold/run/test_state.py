@@ -14,7 +14,7 @@ from eightfold.run.report.result import RunJson
 from eightfold.run.session import Session
 from lab.hostile.subject import MachineSession
 from tests.support.documented import check_fields
-from tests.support.models.streaming import CHANNELS, NEW, streaming
+from tests.support.models.networks import CHANNELS, NEW, streaming
 
 FRAMES = np.random.default_rng(1).integers(-128, 128, (5, 1, NEW, CHANNELS), np.int8)
 PAST = 11

@@ -7,7 +7,7 @@ from amaranth.hdl import ResetInserter, Signal
 from eightfold.hw.array.depthwise_lines import DepthwiseLines
 from eightfold.isa import MIN_LINE
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 DEPTH = 16
 

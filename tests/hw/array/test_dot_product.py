@@ -8,7 +8,7 @@ from eightfold.hw.array import dot_product
 from eightfold.hw.array.dot_product import DotProduct
 from eightfold.hw.array.multiplier import WeightEncoder, tap_styles
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 
 def dot_products(config, operands, weights, latency):

@@ -7,7 +7,7 @@ import pytest
 from eightfold.hw.array.issue import Issue
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 CONFIG = AcceleratorConfig(width=2, psum_depth=16, parameter_banks=4)
 STORE = {"fire": 1, "first": 1}

@@ -13,7 +13,7 @@ from eightfold.hw.array.multiplier import WeightEncoder
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.blocks.delay import delay
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 STYLES = ["infer", "rows"]
 PARAMETERS = {

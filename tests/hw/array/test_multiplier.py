@@ -6,7 +6,7 @@ from amaranth.hdl import ClockDomain, Module
 from amaranth.sim import Simulator
 
 from eightfold.hw.array.multiplier import LATENCY, TERMS, Multiplier, WeightEncoder
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 STYLES = ["infer", "rows"]
 

@@ -6,7 +6,7 @@ from amaranth.hdl import Value
 from eightfold.hw.array.parameters import ParameterLoader, ParameterMemory
 from eightfold.isa import REQUANTIZE_LAYOUT
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 
 @pytest.mark.parametrize("banks", [4, 8])

@@ -5,7 +5,7 @@ import pytest
 
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 BITS = 24
 

@@ -4,7 +4,7 @@ import pytest
 
 from eightfold.hw.array.weights import WeightLoader
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 CONFIG = AcceleratorConfig(lanes=3, width=2)
 

@@ -10,8 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.delay import delay
-from tests.support.hardware.simulate import simulate
-from tests.support.hardware.stream_transfers import transfers
+from tests.support.hardware.stream_transfers import simulate, transfers
 
 WORD = unsigned(16)
 

@@ -5,7 +5,7 @@ import pytest
 from amaranth.hdl import Module, ResetInserter, Signal
 
 from eightfold.hw.blocks.delay import delay, delays
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 
 @pytest.mark.parametrize("cycles", [0, 1, 4])

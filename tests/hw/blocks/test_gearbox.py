@@ -6,7 +6,7 @@ import random
 import pytest
 
 from eightfold.hw.blocks.gearbox import Gearbox
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 SIZES = [(1, 1), (4, 4), (4, 2), (16, 2), (32, 16), (2, 4), (4, 16), (1, 8)]
 

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from eightfold.hw.blocks.loops import Address, Loops
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 
 def expected(nest, addresses, count_bits):

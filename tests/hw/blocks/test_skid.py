@@ -5,8 +5,7 @@ import pytest
 from amaranth.hdl import ResetInserter, Signal, unsigned
 
 from eightfold.hw.blocks.skid import Bypass, Skid, Stage
-from tests.support.hardware.simulate import simulate
-from tests.support.hardware.stream_transfers import transfers
+from tests.support.hardware.stream_transfers import simulate, transfers
 
 WORD = unsigned(16)
 

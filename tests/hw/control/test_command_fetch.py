@@ -3,7 +3,7 @@
 
 from eightfold.hw.control.command_fetch import CommandFetch
 from eightfold.target.config import PRESETS
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 ADDRESS, BYTES = 4096, 60
 

@@ -10,7 +10,7 @@ from amaranth.hdl import Value
 from eightfold.hw.control.command_queue import CommandQueue
 from eightfold.isa import GATHER, MATRIX, MOVE, PARAMETERS
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2, scratchpad=4096)
 

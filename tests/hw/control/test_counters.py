@@ -7,7 +7,7 @@ import pytest
 from eightfold.hw.control.counters import Counters
 from eightfold.isa import COUNTERS
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 COUNT = len(COUNTERS)
 

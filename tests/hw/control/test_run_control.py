@@ -10,7 +10,7 @@ import pytest
 
 from eightfold.hw.control.run_control import FaultCollector, RunControl
 from eightfold.isa import ErrorCode
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 SETTLE = 4
 """Cycles from ``stop`` in which memory may still seem idle: what its ports and the registers behind

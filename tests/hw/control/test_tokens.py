@@ -6,7 +6,7 @@ import random
 import pytest
 
 from eightfold.hw.control.tokens import ENGINES, TokenCounter, Tokens
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 
 @pytest.mark.slow

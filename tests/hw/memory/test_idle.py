@@ -15,7 +15,7 @@ from eightfold.hw.control.run_control import RunControl
 from eightfold.hw.memory.reader import MemoryReader
 from eightfold.hw.memory.writer import MemoryWriter
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2)
 

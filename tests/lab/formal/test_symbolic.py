@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
 from lab.formal.solver import Symbolic, z3
-from tests.support.hardware.simulate import simulate
+from tests.support.hardware.stream_transfers import simulate
 
 PORTS = {"a": 9, "b": 7, "c": 5}
 

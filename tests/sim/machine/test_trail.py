@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from eightfold.isa import Space
+from eightfold.sim.machine.accesses import runs
 from tests.hw.test_accelerator import every_engine, model_bytes
 from tests.support.hardware.command_streams import move, stream
 from tests.support.hardware.small_program import (
@@ -85,3 +86,16 @@ def test_a_fill_is_the_end():
         "command 2 MOVE writes ARENA's 33: run 0 copies SCRATCHPAD's 405, 7",
         "command 1 MOVE writes SCRATCHPAD's 405: fill 7",
     ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_runs_have_every_byte_once(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    starts, length = rng.integers(-50, 400, rng.integers(1, 30)), int(rng.integers(1, 40))
+    every = np.unique((starts[:, None] + np.arange(length)).ravel())
+    np.testing.assert_array_equal(runs(starts, length), every)
+
+
+def test_runs_far_apart_take_no_more_memory_than_their_bytes() -> None:
+    far = np.array([0, 10**15])
+    np.testing.assert_array_equal(runs(far, 2), [0, 1, 10**15, 10**15 + 1])

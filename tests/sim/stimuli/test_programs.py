@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.isa import Opcode, Space
+from eightfold.isa import Opcode, Row, Space
 from eightfold.sim.machine.endings import ending
 from eightfold.sim.machine.tokens import check_tokens
 from eightfold.sim.stimuli.commands import BEGIN, END, KINDS, Mutation, mutated, random_mutation
 from eightfold.sim.stimuli.copies import CrowdedError, random_gather
 from eightfold.sim.stimuli.programs import ProgramRandom, stream
+from eightfold.sim.stimuli.vector import is_legal, random_command
 from eightfold.target.config import PRESETS, AcceleratorConfig
 
 ODD = AcceleratorConfig(lanes=3, width=5, port=4, scratchpad=8192, weight_buffer=512)
@@ -81,3 +82,24 @@ def test_mutations_are_of_every_kind_and_can_be_applied_together():
     assert {each.kind for each in found} == set(KINDS)
     for start in range(0, 600, 5):
         mutated(pieces, found[start : start + 5])
+
+
+CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2, scratchpad=4096)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("row", Row)
+@pytest.mark.usual(count=7)
+def test_a_row_never_writes_what_it_still_reads(row, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(100):
+        fields = random_command(rng, CONFIG, rows=(row,))
+        if row != Row.NONE:
+            assert not fields["repeat_a"]
+        sources = {name: fields[name] for name in fields if name.startswith(("source_a", "a_"))}
+        steps = {
+            name: fields[name.replace("a_", "target_", 1)] for name in sources if "step" in name
+        }
+        in_place = steps.items() <= sources.items() and fields["source_a"] == fields["target"]
+        assert is_legal(CONFIG, fields, in_place)

@@ -7,16 +7,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count, islice
 
+import numpy as np
 import pytest
 
 from eightfold.campaign.records import Unit
+from eightfold.cases.networks import combined
 from eightfold.cases.operators import OPERATORS
-from eightfold.compiler import HARDWARE
+from eightfold.compiler import HARDWARE, compile_network
+from eightfold.operators import load_model, run_graph
+from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
 from lab.coverage import POINTS
 from lab.suites.operators import Part, parts, simulate_parts
 from tests.support.campaign.units import units_of
 from tests.support.hardware.twins import TWINS
+from tests.support.models.tflite_micro import variants
+from tests.support.networks.tpu_mlir import FORMS, random_cases
 
 MODELS = 2
 """Models of an operator."""
@@ -56,3 +62,67 @@ def test_equals_golden(operators: list[str], simulator: Simulator) -> None:
     )
     wrong = [f"{case.operator}, seed {case.seed}: {case.message}" for case in cases if case.message]
     assert not wrong
+
+
+@pytest.mark.slow
+def test_the_variants_equal_golden() -> None:
+    graph, inputs = combined([(load_model(model), given) for model, given in variants().values()])
+    network = compile_network(graph, TWINS["small"], "tflm", keep=True)
+    (run,) = simulate_network(
+        graph, network, [inputs], simulator="verilator", reference="tflm", stall=0.1
+    )
+    expected = run_graph(graph, inputs, "tflm")
+    litert = run_graph(graph, inputs, "litert")
+    for operator in graph.operators:
+        (output,) = operator.outputs
+        np.testing.assert_array_equal(run.tensors[output], expected[output], err_msg=str(operator))
+        assert np.any(expected[output] != litert[output]), operator
+
+
+COUNTS = {
+    "convolution": (10, 0),
+    "inner_product": (10, 0),
+    "avg_pool": (8, 0),
+    "add_symmetric": (2, 256),
+    "add_asymmetric": (2, 256),
+    "add_with_near_ties": (3, 6),
+    "add_extreme": (3, 6),
+    "leaky_relu": (10, 0),
+    "prelu": (5, 0),
+    "pad": (8, 0),
+}
+"""Of each form, and codes of operand a."""
+
+
+def expect_golden(
+    form: str, preset: str, seed: int, size: tuple[int, int], simulator: Simulator
+) -> None:
+    """Simulate a network of ``size`` forms and codes, and compare."""
+    cases = random_cases(form, TWINS[preset], seed, *size)
+    stall = (0.0, 0.1, 0.4)[(seed + len(form)) % 3]
+    (run,) = simulate_network(
+        cases.network.graph,
+        cases.network.compile(),
+        [cases.inputs],
+        simulator=simulator,
+        stall=stall,
+        seed=seed,
+    )
+    for tensor, expected in cases.results.items():
+        np.testing.assert_array_equal(run.tensors[tensor], expected, err_msg=f"tensor {tensor}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.usual(count=4)
+def test_a_form_equals_golden_on_small(form: str, seed: int) -> None:
+    expect_golden(form, "small", seed, COUNTS[form], "verilator")
+
+
+@pytest.mark.slow
+@pytest.mark.icarus
+@pytest.mark.parametrize("form", ["inner_product", "add_symmetric", "leaky_relu"])
+@pytest.mark.usual
+def test_a_form_equals_golden_on_icarus(form: str) -> None:
+    expect_golden(form, "nano", 1, (1, 2), "icarus")

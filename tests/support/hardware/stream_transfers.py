@@ -1,9 +1,10 @@
-"""Words through a component with a stream in and a stream out, in Amaranth's simulator."""
+"""A component, or words through its streams, in Amaranth's simulator."""
 
 import random
+from collections.abc import Callable, Coroutine
 from typing import Any
 
-from tests.support.hardware.simulate import simulate
+from amaranth.sim import Simulator
 
 
 def transfers(
@@ -64,3 +65,11 @@ def transfers(
 
     simulate(dut, bench)
     return sent, received
+
+
+def simulate(dut: Any, bench: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+    """Run a testbench on a component with a clock to its end."""
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()

@@ -25,8 +25,8 @@ from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from eightfold.golden.fixed_point import quantize_multiplier
 from eightfold.golden.rounding import rounding_shift
 from examples.digits.network import MODEL_FILE, TEST_FILE
+from tests.support.models.networks import streaming
 from tests.support.models.single import binary, one_operator
-from tests.support.models.streaming import streaming
 
 DIGITS = f"{MODEL_FILE}={TEST_FILE}"
 

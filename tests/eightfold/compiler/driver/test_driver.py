@@ -20,7 +20,7 @@ from examples.digits import images
 from examples.digits.network import MODEL_FILE, TEST_FILE
 from tests.eightfold.isa.test_c_header import compiler
 from tests.support.command import Call
-from tests.support.models.streaming import streaming
+from tests.support.models.networks import streaming
 
 HERE = Path(__file__).parent
 LIBRARIES = ("libVeightfold.a", "libverilated.a")
