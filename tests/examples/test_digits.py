@@ -105,16 +105,14 @@ def test_quantization_reproduces_the_committed_model_byte_for_byte(weights):
     assert quantize(weights, images.load(CALIBRATION_FILE)[0]) == MODEL
 
 
-def test_int8_accuracy_is_the_one_stated():
+def test_accuracy_is_the_one_stated(weights):
     codes, labels = images.load(TEST_FILE)
-    correct = int8_correct(MODEL, codes, labels)
-    assert correct_in_readme("int8") == f"{correct} of {len(labels)}"
-
-
-def test_float_accuracy_is_the_one_stated(weights):
-    codes, labels = images.load(TEST_FILE)
-    correct = float_correct(weights, codes, labels)
-    assert correct_in_readme("float") == f"{correct} of {len(labels)}"
+    found = {
+        "int8": int8_correct(MODEL, codes, labels),
+        "float": float_correct(weights, codes, labels),
+    }
+    for kind, correct in found.items():
+        assert correct_in_readme(kind) == f"{correct} of {len(labels)}"
 
 
 def test_model_is_small_and_its_figures_are_the_ones_stated(weights):

@@ -2,10 +2,12 @@
 
 import os
 import shlex
+import shutil
 import socket
 import ssl
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -251,20 +253,19 @@ def test_keys_are_not_written_over(tmp_path: Path) -> None:
     assert (tmp_path / "keys" / "key.pem").read_bytes() == before
 
 
-def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda keys: (keys / "key.pem").chmod(0o640), "others can read the key; chmod 600 "),
+        (lambda keys: (keys / "cert.pem").write_text("cut"), "is no key with its certificate"),
+        (shutil.rmtree, "No such file or directory; eightfold campaign keys DIR"),
+    ],
+    ids=["readable", "damaged", "gone"],
+)
+def test_wrong_keys_are_one_line(
+    spoil: Callable[[Path], object], message: str, tmp_path: Path
+) -> None:
     make_keys(tmp_path / "keys")
-    (tmp_path / "keys" / "key.pem").chmod(0o640)
-    with pytest.raises(InputError, match="others can read the key; chmod 600 "):
-        security_of(tmp_path / "keys")
-
-
-def test_a_folder_without_keys_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No such file or directory; eightfold campaign keys DIR"):
-        security_of(tmp_path)
-
-
-def test_a_damaged_key_is_one_line(tmp_path: Path) -> None:
-    make_keys(tmp_path / "keys")
-    (tmp_path / "keys" / "cert.pem").write_text("cut")
-    with pytest.raises(InputError, match="is no key with its certificate"):
+    spoil(tmp_path / "keys")
+    with pytest.raises(InputError, match=message):
         security_of(tmp_path / "keys")

@@ -1,5 +1,7 @@
 """Command streams compute what golden computes, whatever the tiling, on the machine model."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -106,6 +108,15 @@ KERNELS = [
 ]
 
 
+def expect_convolved(
+    shape: tuple[int, ...], filters: tuple[int, ...], options: dict, config: str, **more: Any
+) -> None:
+    """Expect golden's results of a convolution with random weights of the shape ``filters``."""
+    weights = np.random.default_rng(sum(filters)).integers(-127, 128, filters, dtype=np.int8)
+    graph = convolution(shape, weights, options, **more)
+    expect_golden(graph, random_input(shape), TIGHT[config])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("config", TIGHT)
 @pytest.mark.parametrize("multiplier", [1, 2])
@@ -114,10 +125,23 @@ KERNELS = [
 def test_a_wide_depthwise_window_is_split(
     kernel: tuple[int, int], options: dict, multiplier: int, config: str
 ) -> None:
-    weights = np.random.default_rng(0).integers(-127, 128, (1, *kernel, 6), dtype=np.int8)
     shape = (2, 19, 18, 6 // multiplier)
-    graph = convolution(shape, weights, options, depthwise=True)
-    expect_golden(graph, random_input(shape), TIGHT[config])
+    expect_convolved(shape, (1, *kernel, 6), options, config, depthwise=True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "filters", "config"),
+    [
+        pytest.param((1, 7, 6, 8), (6, 3, 2, 4), "4x4", id="groups"),
+        # A window larger than the scratchpad is summed in slices.
+        pytest.param((1, 1, 1, 9000), (9, 1, 1, 9000), "8x8", id="long window"),
+        pytest.param((1, 3, 2, 5000), (9, 1, 1, 5000), "8x8", id="long windows"),
+    ],
+)
+def test_groups_and_slices_are_convolved_apart(
+    shape: tuple[int, ...], filters: tuple[int, ...], config: str
+) -> None:
+    expect_convolved(shape, filters, {}, config)
 
 
 @pytest.mark.slow
@@ -136,19 +160,6 @@ def test_the_bias_of_a_dense_convolution_has_any_shape(channels: int) -> None:
     weights = np.random.default_rng(0).integers(-127, 128, shape, dtype=np.int8)
     graph = convolution((1, 7, 6, channels), weights, {}, bias_ones=2)
     expect_golden(graph, random_input((1, 7, 6, channels)), TIGHT["4x4"])
-
-
-def test_groups_are_convolved_apart() -> None:
-    weights = np.random.default_rng(0).integers(-127, 128, (6, 3, 2, 4), dtype=np.int8)
-    graph = convolution((1, 7, 6, 8), weights, {})
-    expect_golden(graph, random_input((1, 7, 6, 8)), TIGHT["4x4"])
-
-
-@pytest.mark.parametrize("shape", [(1, 1, 1, 9000), (1, 3, 2, 5000)], ids=str)
-def test_a_window_larger_than_the_scratchpad_is_summed_in_slices(shape: tuple[int, ...]) -> None:
-    weights = np.random.default_rng(1).integers(-127, 128, (9, 1, 1, shape[3]), dtype=np.int8)
-    graph = convolution(shape, weights, {})
-    expect_golden(graph, random_input(shape), TIGHT["8x8"])
 
 
 @pytest.mark.slow

@@ -149,25 +149,26 @@ def test_every_geometry_gives_goldens_bytes(
     assert anyway
 
 
-def test_neighbouring_columns_share_a_vector() -> None:
-    graph = Layers((1, 24, 32, 4)).depthwise().graph()
-    assert channels(expect_exact(graph, WIDE)) == [16]
+@pytest.mark.parametrize(
+    ("shape", "kernel", "depth", "expected"),
+    [
+        pytest.param((1, 24, 32, 4), (3, 3), WIDE.psum_depth, [16], id="columns share a vector"),
+        pytest.param((1, 24, 32, 4), (3, 3), 128, [16, 16], id="sums that do not fit, in parts"),
+        pytest.param((1, 8, 15, 8), (3, 1), WIDE.psum_depth, [8], id="15 do not divide"),
+        pytest.param((1, 8, 17, 8), (3, 1), WIDE.psum_depth, [8], id="17 do not divide"),
+        pytest.param((1, 7, 5, 6), (5, 3), 16, [6] * 2, id="rows that weigh nothing are read too"),
+    ],
+)
+def test_channels_in_the_lanes(
+    shape: tuple[int, int, int, int], kernel: tuple[int, int], depth: int, expected: list[int]
+) -> None:
+    graph = Layers(shape).depthwise(kernel).graph()
+    assert channels(expect_exact(graph, replace(WIDE, psum_depth=depth))) == expected
 
 
 def test_where_weights_come_slowly_there_are_few() -> None:
     graph = Layers((1, 24, 32, 4)).depthwise().graph()
     assert channels(compile_stream(graph, WIDE, memory=PROFILES["sdr-sdram-16"])) == [4]
-
-
-def test_sums_that_do_not_fit_are_made_in_parts() -> None:
-    graph = Layers((1, 24, 32, 4)).depthwise().graph()
-    assert channels(expect_exact(graph, replace(WIDE, psum_depth=128))) == [16, 16]
-
-
-@pytest.mark.parametrize("columns", [15, 17])
-def test_columns_that_do_not_divide_come_one_by_one(columns: int) -> None:
-    graph = Layers((1, 8, columns, 8)).depthwise((3, 1)).graph()
-    assert channels(expect_exact(graph, WIDE)) == [8]
 
 
 def strided(columns: int, stride: int = 2, kernel: int = 3, padding: str = "SAME") -> Layers:
@@ -225,11 +226,6 @@ def test_a_vector_with_padding_and_pixels_is_streamed(anyway: Counter[tuple[int,
     graph = Layers((1, 12, 32, 6)).depthwise((5, 4), dilation=2).graph()
     expect_exact(graph, replace(WIDE, width=24, psum_depth=64, line_depth=16))
     assert set(anyway) == {(1, 2)}
-
-
-def test_rows_that_weigh_nothing_are_read_too() -> None:
-    graph = Layers((1, 7, 5, 6)).depthwise((5, 3)).graph()
-    expect_exact(graph, replace(WIDE, psum_depth=16))
 
 
 def test_an_input_has_no_planes(anyway: Counter[tuple[int, int]]) -> None:

@@ -51,11 +51,14 @@ FEW_CODES = {"add_with_near_ties": 8, "add_extreme": 8}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("preset", "seed", "count"),
+    [*(("small", seed, 3) for seed in range(2)), *(("base", seed, 5) for seed in range(20, 24))],
+)
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.usual("form")
-def test_a_form_equals_golden(form: str, seed: int) -> None:
-    expect_golden(random_cases(form, PRESETS["small"], seed, 3, FEW_CODES.get(form, 256)))
+@pytest.mark.usual("form", "preset")
+def test_a_form_equals_golden(form: str, preset: str, seed: int, count: int) -> None:
+    expect_golden(random_cases(form, PRESETS[preset], seed, count, FEW_CODES.get(form, 256)))
 
 
 @pytest.mark.slow
@@ -64,14 +67,6 @@ def test_a_form_equals_golden(form: str, seed: int) -> None:
 @pytest.mark.usual("form")
 def test_a_form_equals_golden_where_little_fits(form: str, config: str) -> None:
     expect_golden(random_cases(form, TIGHT[config], 10, 3))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20, 24))
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.usual("form")
-def test_many_forms_equal_golden(form: str, seed: int) -> None:
-    expect_golden(random_cases(form, PRESETS["base"], seed, 5, FEW_CODES.get(form, 256)))
 
 
 def opcodes(cases: Cases) -> list[str]:

@@ -1,7 +1,5 @@
 """Shares of a run: the cycles of each operator, and how long engines worked for it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -121,22 +119,20 @@ def shared(issued: list[Issued], ends: list[int], total: int) -> dict[int, int]:
     return {operator: int(cycles[0]) for operator, cycles in found.items()}
 
 
-def test_an_operator_ends_with_its_last_command() -> None:
-    issued = stream((0, 0), (1, 1), (0, 0), (2, 2), (3, 3))
-    assert shared(issued, [10, 15, 30, 45, 60], 70) == {0: 30, 1: 0, 2: 15, 3: 25}
-
-
-def test_operators_of_a_cascade_share_by_successive_commands() -> None:
-    issued = stream((0, 0), (1, 1), (1, 2), (1, 1), (1, 2), (2, 3))
-    assert shared(issued, [10, 20, 25, 40, 44, 60], 61) == {0: 10, 1: 25, 2: 9, 3: 17}
-
-
-def test_the_last_command_of_a_run_in_strips_has_what_is_left() -> None:
-    issued = stream((0, 0), (1, 1), (1, 3), (1, 2))
-    assert shared(issued, [10, 20, 25, 40], 50) == {0: 10, 1: 10, 2: 25, 3: 5}
-
-
-def test_what_an_earlier_operator_hides_counts_nothing() -> None:
-    issued = stream((0, 0), (1, 1), (1, 2), (2, 3))
-    early = [replace(command) for command in issued]
-    assert shared(early, [50, 20, 60, 70], 70) == {0: 50, 1: 0, 2: 10, 3: 10}
+@pytest.mark.parametrize(
+    ("issued", "ends", "total", "expected"),
+    [
+        pytest.param([(0, 0), (1, 1), (0, 0), (2, 2), (3, 3)], [10, 15, 30, 45, 60], 70,
+                     [30, 0, 15, 25], id="an operator ends with its last command"),
+        pytest.param([(0, 0), (1, 1), (1, 2), (1, 1), (1, 2), (2, 3)], [10, 20, 25, 40, 44, 60], 61,
+                     [10, 25, 9, 17], id="operators of a cascade share by successive commands"),
+        pytest.param([(0, 0), (1, 1), (1, 3), (1, 2)], [10, 20, 25, 40], 50,
+                     [10, 10, 25, 5], id="the last command of strips has what is left"),
+        pytest.param([(0, 0), (1, 1), (1, 2), (2, 3)], [50, 20, 60, 70], 70,
+                     [50, 0, 10, 10], id="what an earlier operator hides counts nothing"),
+    ],
+)  # fmt: skip
+def test_cycles_are_shared(
+    issued: list[tuple[int, int]], ends: list[int], total: int, expected: list[int]
+) -> None:
+    assert shared(stream(*issued), ends, total) == dict(enumerate(expected))

@@ -41,22 +41,12 @@ def test_no_sum_wraps_so_that_none_could_saturate(function, seed):
 
 @pytest.mark.parametrize("seed", [2])
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_every_line_is_needed(monkeypatch, function, seed):
-    sums = row_sums(np.random.default_rng(seed), function, 2000)
-    lines = program(function)
-    for number in range(len(lines)):
-        fewer = lines[:number] + lines[number + 1 :]
-        monkeypatch.setattr(row_interpreter, "program", lambda _, fewer=fewer: fewer)
-        assert mismatches(function, sums) > 0, f"without line {number}: {lines[number]}"
-
-
-@pytest.mark.parametrize("seed", [3])
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_every_condition_is_needed(monkeypatch, function, seed):
+def test_every_line_and_every_condition_is_needed(monkeypatch, function, seed):
     sums = row_sums(np.random.default_rng(seed), function, 2000)
     lines = program(function)
     for number, line in enumerate(lines):
-        if line.condition:
-            always = (*lines[:number], line._replace(condition=0), *lines[number + 1 :])
-            monkeypatch.setattr(row_interpreter, "program", lambda _, always=always: always)
-            assert mismatches(function, sums) > 0, f"without the condition of line {number}"
+        instead = [(), (line._replace(condition=0),)] if line.condition else [()]
+        for other in instead:
+            changed = (*lines[:number], *other, *lines[number + 1 :])
+            monkeypatch.setattr(row_interpreter, "program", lambda _, changed=changed: changed)
+            assert mismatches(function, sums) > 0, f"{other} instead of line {number}: {line}"
