@@ -3,6 +3,7 @@
 A test with an argument ``simulator`` runs on every simulator; ``first_seed`` is that of ``--seed``.
 """
 
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
+from eightfold.run.reference.oracle import Oracle
 from eightfold.sim.simulator.toolchain import SIMULATORS, icarus_available
 from tests.support.browser import Browser
 from tests.support.command import Call, call_with
@@ -113,3 +115,17 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Browser:
 def call(capsys: pytest.CaptureFixture[str]) -> Call:
     """The command line: runs ``eightfold`` with the arguments that it is given."""
     return call_with(capsys)
+
+
+@pytest.fixture(scope="session")
+def oracle() -> Iterator[Oracle]:
+    """LiteRT's reference kernels, one child process for all tests of this worker."""
+    with Oracle() as oracle:
+        yield oracle
+
+
+@pytest.fixture(scope="session")
+def micro() -> Iterator[Oracle]:
+    """TFLite Micro's kernels in the same way."""
+    with Oracle("tflm") as oracle:
+        yield oracle

@@ -6,7 +6,6 @@ more.
 """
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -51,13 +50,6 @@ operands that say how to move as inputs too; here they are constants."""
 VARIANTS = variants()
 
 pytestmark = pytest.mark.tflm
-
-
-@pytest.fixture(scope="module")
-def micro() -> Iterator[Oracle]:
-    """TFLite Micro, one child process for all tests of this worker."""
-    with Oracle("tflm") as oracle:
-        yield oracle
 
 
 def agrees(oracle: Oracle, operator: str, seed: int) -> bool | None:

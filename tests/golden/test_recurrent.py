@@ -125,7 +125,7 @@ def test_sigmoid_and_tanh_of_every_code(runtime: tuple[str, Oracle], gate: str) 
 
 
 @pytest.mark.tflm
-def test_tanh_of_a_cell_state_of_every_code() -> None:
+def test_tanh_of_a_cell_state_of_every_code(micro: Oracle) -> None:
     """TFLite Micro has an operator of its own for the function that its LSTM calls."""
     codes = np.arange(-32768, 32768).astype(np.int16)
     model, powers = ModelBuilder(), range(-20, 3)
@@ -134,8 +134,7 @@ def test_tanh_of_a_cell_state_of_every_code() -> None:
     for source, result in zip(x, y, strict=True):
         model.operator("TANH", [source], [result])
         model.output(result)
-    with Oracle("tflm") as oracle:
-        every = oracle.run(model.build(), dict.fromkeys(x, codes))
+    every = micro.run(model.build(), dict.fromkeys(x, codes))
     for power, result in zip(powers, y, strict=True):
         np.testing.assert_array_equal(recurrent._interpolated_table(power), every[result])
 

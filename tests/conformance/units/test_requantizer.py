@@ -252,7 +252,7 @@ def test_levels_grow() -> None:
 
 
 @pytest.mark.parametrize("seed", [0])
-def test_a_sample_equals_litert(seed: int) -> None:
+def test_a_sample_equals_litert(oracle: Oracle, seed: int) -> None:
     """Channels of one convolution of zeros: the bias is the accumulator, the scale the multiplier.
 
     So it must be a float32, which ties, powers and many corners are.
@@ -273,6 +273,5 @@ def test_a_sample_equals_litert(seed: int) -> None:
     y = b.tensor((1, 1, 1, count), scale=1.0, zero_point=-128)
     b.operator("CONV_2D", [x, w, c], [y], {"padding": "VALID", "stride_w": 1, "stride_h": 1})
     b.output(y)
-    with Oracle() as oracle:
-        tensors = oracle.run(b.build(), {x: np.zeros((1, 1, 1, 1), np.int8)})
+    tensors = oracle.run(b.build(), {x: np.zeros((1, 1, 1, 1), np.int8)})
     np.testing.assert_array_equal(tensors[y].ravel(), cases.results["result"][fits])

@@ -358,29 +358,27 @@ def _least_bytes() -> Iterator[tuple[int, int]]:
 
 
 @pytest.mark.slow
-def test_litert_says_the_same() -> None:
-    with Oracle() as litert:
-        wrong = [name for name, (edit, _) in REFUSED.items() if not _refuses(litert, edit)]
-        accepted = ACCEPTED | {name: edit for name, (edit, _) in ASKED_LATER.items()}
-        wrong += [name for name, edit in accepted.items() if _refuses(litert, edit)]
-        for code, least in _least_bytes():
-            shape = _tensor(1, type=code, shape=_ints(5), quantization=None)
-            for size in (least, least - 1):
-                data = _buffer(1, data=np.zeros(max(size, 0), np.uint8))
-                if _refuses(litert, _all(data, shape)) != (0 <= size < least):
-                    wrong.append(f"type {code} of {size} bytes")
+def test_litert_says_the_same(oracle: Oracle) -> None:
+    wrong = [name for name, (edit, _) in REFUSED.items() if not _refuses(oracle, edit)]
+    accepted = ACCEPTED | {name: edit for name, (edit, _) in ASKED_LATER.items()}
+    wrong += [name for name, edit in accepted.items() if _refuses(oracle, edit)]
+    for code, least in _least_bytes():
+        shape = _tensor(1, type=code, shape=_ints(5), quantization=None)
+        for size in (least, least - 1):
+            data = _buffer(1, data=np.zeros(max(size, 0), np.uint8))
+            if _refuses(oracle, _all(data, shape)) != (0 <= size < least):
+                wrong.append(f"type {code} of {size} bytes")
     assert not wrong
 
 
 @pytest.mark.slow
-def test_litert_has_no_kernel_for_these_operators_alone() -> None:
-    with Oracle() as litert:
-        lacks = {
-            name
-            for name, code in OPERATOR_CODES.items()
-            if name != "CUSTOM"
-            and all(_refuses(litert, _with_version(code, version)) for version in (1, 2))
-        }
+def test_litert_has_no_kernel_for_these_operators_alone(oracle: Oracle) -> None:
+    lacks = {
+        name
+        for name, code in OPERATOR_CODES.items()
+        if name != "CUSTOM"
+        and all(_refuses(oracle, _with_version(code, version)) for version in (1, 2))
+    }
     assert lacks == NO_KERNEL
 
 

@@ -3,7 +3,7 @@
 Nothing changes but numbers of tensors. What a composite and its body do not agree on is refused.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 
 import numpy as np
@@ -55,12 +55,6 @@ def outlined(model: bytes, first: int, count: int) -> bytes:
     codes.append(Table("OperatorCode", DeprecatedBuiltinCode=127, BuiltinCode=code, Version=1))
     main["Operators"] = [*left[:first], composite, *left[first:]]
     return pack(table)
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[Oracle]:
-    with Oracle() as oracle:
-        yield oracle
 
 
 @pytest.mark.slow

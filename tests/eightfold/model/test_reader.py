@@ -294,12 +294,11 @@ def test_nothing_is_noted_of_a_file_that_states_dimension_0() -> None:
     assert normalize_dimensions(model) == model
 
 
-def test_litert_refuses_the_file_and_takes_the_normalized_one() -> None:
-    with Oracle() as oracle:
-        with pytest.raises(OracleRejected, match="quantized_dimension must be in range"):
-            oracle.run(person_detect(3), {INPUT: IMAGE})
-        normalized = oracle.run(normalize_dimensions(person_detect(3)), {INPUT: IMAGE})
-        expected = oracle.run(person_detect(0), {INPUT: IMAGE})
+def test_litert_refuses_the_file_and_takes_the_normalized_one(oracle: Oracle) -> None:
+    with pytest.raises(OracleRejected, match="quantized_dimension must be in range"):
+        oracle.run(person_detect(3), {INPUT: IMAGE})
+    normalized = oracle.run(normalize_dimensions(person_detect(3)), {INPUT: IMAGE})
+    expected = oracle.run(person_detect(0), {INPUT: IMAGE})
     assert normalized.keys() == expected.keys()
     for index, tensor in expected.items():
         np.testing.assert_array_equal(normalized[index], tensor)

@@ -71,11 +71,10 @@ def test_frames_equal_the_runtimes(steps: tuple[str, ...], reference: str) -> No
             np.testing.assert_array_equal(again[index], first[index])
 
 
-def test_the_next_frame_of_a_state_that_is_lost_is_refused() -> None:
-    with Oracle() as oracle:
-        oracle.run(built("ra"), {0: INITIAL})
-        with pytest.raises(OracleAborted, match="lost"):
-            oracle.run(built("ra", "wa"), {0: INITIAL}, next_frame=True)
+def test_the_next_frame_of_a_state_that_is_lost_is_refused(oracle: Oracle) -> None:
+    oracle.run(built("ra"), {0: INITIAL})
+    with pytest.raises(OracleAborted, match="lost"):
+        oracle.run(built("ra", "wa"), {0: INITIAL}, next_frame=True)
 
 
 def test_a_variable_tensor_is_given_and_its_new_value_a_result() -> None:
@@ -186,8 +185,8 @@ def test_refuses_and_says_where(edit: Callable[[Table], None], words: str) -> No
 
 
 @pytest.mark.parametrize("edit", [_two_handles, _handle_without_zero_point])
-def test_litert_refuses_these_handles_too(edit: Callable[[Table], None]) -> None:
-    with Oracle() as oracle, pytest.raises(OracleRejected):
+def test_litert_refuses_these_handles_too(edit: Callable[[Table], None], oracle: Oracle) -> None:
+    with pytest.raises(OracleRejected):
         oracle.run(edited(edit), {0: INITIAL})
 
 

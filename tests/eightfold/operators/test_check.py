@@ -1,7 +1,6 @@
 """The checker as a whole: conforming models, models of several operators, and how it reports."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -22,12 +21,6 @@ from tests.support.models.spec import found_in, operator_graph, operator_model
 _ROOT = IMPORT_ROOT
 _NAMES = [row.name for row in SPEC_ROWS]
 _TABLE = "spec, int8 quantized operator specifications"
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[Oracle]:
-    with Oracle() as running:
-        yield running
 
 
 @pytest.mark.parametrize("name", _NAMES)

@@ -1,6 +1,6 @@
 """Models that once led to a wrong tensor, a traceback or gigabytes, and what LiteRT says."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,12 +26,6 @@ from tests.support.models.single import (
 
 INT32_MAX = 2**31 - 1
 KEEP = {"keep_dims": False}
-
-
-@pytest.fixture(scope="module")
-def oracle() -> Iterator[Oracle]:
-    with Oracle() as running:
-        yield running
 
 
 def zeros(*shape: int) -> tuple:

@@ -118,17 +118,16 @@ def test_what_is_undefined_is_left_out(changed: dict[str, Any], computed: int) -
 
 
 @pytest.mark.slow
-def test_litert_says_the_same() -> None:
-    with Oracle() as litert:
-        for changed, _ in _REFUSED.values():
-            with pytest.raises(OracleRejected):
-                litert.run(_model(**changed), {0: _CODES})
-        for changed in ({}, _UNDEFINED):
-            model = _model(**changed)
-            graph = load_model(model)
-            output = graph.outputs[0]
-            expected = litert.run(model, {0: _CODES})[output]
-            np.testing.assert_array_equal(run_graph(graph, {0: _CODES})[output], expected)
+def test_litert_says_the_same(oracle: Oracle) -> None:
+    for changed, _ in _REFUSED.values():
+        with pytest.raises(OracleRejected):
+            oracle.run(_model(**changed), {0: _CODES})
+    for changed in ({}, _UNDEFINED):
+        model = _model(**changed)
+        graph = load_model(model)
+        output = graph.outputs[0]
+        expected = oracle.run(model, {0: _CODES})[output]
+        np.testing.assert_array_equal(run_graph(graph, {0: _CODES})[output], expected)
 
 
 PAGE = (IMPORT_ROOT / "docs" / "compiler.md").read_text(encoding="utf-8")
