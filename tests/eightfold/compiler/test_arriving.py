@@ -14,10 +14,9 @@ from eightfold.estimate.estimate import estimate, estimate_last
 from eightfold.isa import Space
 from eightfold.isa.issued import Interval
 from eightfold.model import Graph
-from eightfold.model.builder import ModelBuilder
-from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 from eightfold.target.memory import IDEAL, PROFILES
+from tests.support.networks.layers import CONV, Layers
 from tests.support.networks.machine_run import (
     compile_stream,
     expect_covered,
@@ -48,29 +47,14 @@ def network(
     shape: tuple[int, ...], filters: tuple[int, ...], stride: int, padding: str, second: bool
 ) -> Graph:
     """Return a convolution of the input and, if there is a ``second`` reader, their pool."""
-    rng = np.random.default_rng(3)
-    builder = ModelBuilder()
-    x = builder.input(shape, scale=0.5, zero_point=-7)
-    outputs = filters[0]
-    weights = rng.integers(-127, 128, filters, dtype=np.int8)
-    w = builder.constant(weights, scale=[0.01] * outputs, axis=0)
-    bias = builder.constant(np.arange(outputs, dtype=np.int32), scale=[0.005] * outputs, axis=0)
-    extent = [
-        -(-(size - (kernel - 1) * (padding == "VALID")) // stride)
-        for size, kernel in zip(shape[1:3], filters[1:3], strict=True)
-    ]
-    y = builder.tensor((shape[0], *extent, outputs), scale=0.9, zero_point=4)
-    options = {"stride_h": stride, "stride_w": stride, "padding": padding}
-    options |= {"dilation_h_factor": 1, "dilation_w_factor": 1, "fused_activation_function": "NONE"}
-    builder.operator("CONV_2D", [x, w, bias], [y], options)
-    builder.output(y)
+    layers = Layers(shape, seed=3)
+    image = layers.top
+    layers.window(CONV, filters, stride, padding=padding, scale=0.9, zero_point=4)
     if second:
-        z = builder.tensor(shape, scale=0.5, zero_point=-7)
-        pool = {"filter_height": 2, "filter_width": 1, "stride_h": 1, "stride_w": 1}
-        pool |= {"padding": "SAME", "fused_activation_function": "NONE"}
-        builder.operator("MAX_POOL_2D", [x], [z], pool)
-        builder.output(z)
-    return load_model(builder.build())
+        layers.out()
+        layers.top = image
+        layers.window("MAX_POOL_2D", (2, 1), padding="SAME")
+    return layers.graph()
 
 
 @pytest.mark.slow

@@ -15,7 +15,13 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import count_macs, load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.single import one_operator
-from tests.support.networks.machine_run import compile_stream, expect_covered, expect_golden
+from tests.support.networks.layers import CONV, DEPTHWISE, Layers, Pair
+from tests.support.networks.machine_run import (
+    compile_stream,
+    expect_covered,
+    expect_golden,
+    random_values,
+)
 
 TIGHT = {
     "8x8": AcceleratorConfig(
@@ -58,75 +64,57 @@ def test_a_random_network_equals_golden(config: str, seed: int) -> None:
     expect_golden(load_model(model), inputs, TIGHT[config], keep=seed % 2 == 0)
 
 
-def convolution(
-    shape: tuple[int, ...],
-    weights: np.ndarray,
-    options: dict,
-    depthwise: bool = False,
-    bias_ones: int = 0,
-) -> Graph:
-    """Return a graph of one convolution; VALID, so that the output shape is easily found.
-
-    ``bias_ones``: axes of length 1 in front of the bias's one.
-    """
-    axis = 3 if depthwise else 0
-    channels = weights.shape[axis]
-    bias = np.arange(channels, dtype=np.int32).reshape((1,) * bias_ones + (-1,))
-    strides = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
-    chosen = {**strides, "padding": "VALID", "fused_activation_function": "NONE", **options}
-    sizes = [
-        (size - (kernel - 1) * chosen[f"dilation_{name}_factor"] - 1) // chosen[f"stride_{name}"]
-        + 1
-        for size, kernel, name in zip(shape[1:3], weights.shape[1:3], "hw", strict=True)
-    ]
-    if depthwise:
-        chosen["depth_multiplier"] = channels // shape[3]
-    model = one_operator(
-        "DEPTHWISE_CONV_2D" if depthwise else "CONV_2D",
-        [shape],
-        (shape[0], *sizes, channels),
-        scales=(0.5, 0.3),
-        zero_points=(-7, 4),
-        constants=((weights, [0.01] * channels, 0, axis), (bias, [0.005] * channels, 0, bias_ones)),
-        options=chosen,
-    )
-    return load_model(model)
-
-
-def random_input(shape: tuple[int, ...], seed: int = 0) -> dict[int, np.ndarray]:
-    return {0: np.random.default_rng(seed).integers(-128, 128, shape, dtype=np.int8)}
-
-
-KERNELS = [
-    ((16, 16), {}),
-    ((15, 1), {"stride_h": 2}),
-    ((1, 15), {"stride_w": 3}),
-    ((3, 3), {"dilation_h_factor": 2, "dilation_w_factor": 3}),
-    ((3, 3), {"stride_h": 2, "stride_w": 2}),
-    ((2, 5), {"stride_h": 4, "dilation_w_factor": 2}),
-    ((1, 1), {"stride_w": 2}),
+KERNELS: list[tuple[tuple[int, int], Pair, Pair]] = [
+    ((16, 16), 1, 1),
+    ((15, 1), (2, 1), 1),
+    ((1, 15), (1, 3), 1),
+    ((3, 3), 1, (2, 3)),
+    ((3, 3), 2, 1),
+    ((2, 5), (4, 1), (1, 2)),
+    ((1, 1), (1, 2), 1),
 ]
+"""Rows and columns, strides, dilations."""
 
 
 def expect_convolved(
-    shape: tuple[int, ...], filters: tuple[int, ...], options: dict, config: str, **more: Any
+    name: str,
+    shape: tuple[int, ...],
+    filters: tuple[int, ...],
+    config: str,
+    *window: Pair,
+    **more: Any,
 ) -> None:
-    """Expect golden's results of a convolution with random weights of the shape ``filters``."""
-    weights = np.random.default_rng(sum(filters)).integers(-127, 128, filters, dtype=np.int8)
-    graph = convolution(shape, weights, options, **more)
-    expect_golden(graph, random_input(shape), TIGHT[config])
+    """Expect golden's results of a convolution."""
+    graph = Layers(shape).window(name, filters, *window, **more).graph()
+    expect_golden(graph, random_values(graph), TIGHT[config])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("config", TIGHT)
 @pytest.mark.parametrize("multiplier", [1, 2])
-@pytest.mark.parametrize(("kernel", "options"), KERNELS, ids=str)
-@pytest.mark.usual("kernel", "options")
+@pytest.mark.parametrize(("kernel", "stride", "dilation"), KERNELS, ids=str)
+@pytest.mark.usual("kernel", "stride", "dilation")
 def test_a_wide_depthwise_window_is_split(
-    kernel: tuple[int, int], options: dict, multiplier: int, config: str
+    kernel: tuple[int, int], stride: Pair, dilation: Pair, multiplier: int, config: str
 ) -> None:
     shape = (2, 19, 18, 6 // multiplier)
-    expect_convolved(shape, (1, *kernel, 6), options, config, depthwise=True)
+    expect_convolved(DEPTHWISE, shape, (1, *kernel, 6), config, stride, dilation)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", TIGHT)
+@pytest.mark.parametrize(("kernel", "stride", "dilation"), KERNELS, ids=str)
+@pytest.mark.usual("kernel", "stride", "dilation")
+def test_a_wide_dense_window_is_split(
+    kernel: tuple[int, int], stride: Pair, dilation: Pair, config: str
+) -> None:
+    expect_convolved(CONV, (2, 19, 18, 3), (5, *kernel, 3), config, stride, dilation)
+
+
+@pytest.mark.parametrize("channels", [1, 6])
+def test_the_bias_of_a_dense_convolution_has_any_shape(channels: int) -> None:
+    bias = np.arange(channels).reshape(1, 1, channels)
+    expect_convolved(CONV, (1, 7, 6, channels), (channels, 3, 2, channels), "4x4", biases=bias)
 
 
 @pytest.mark.parametrize(
@@ -141,32 +129,12 @@ def test_a_wide_depthwise_window_is_split(
 def test_groups_and_slices_are_convolved_apart(
     shape: tuple[int, ...], filters: tuple[int, ...], config: str
 ) -> None:
-    expect_convolved(shape, filters, {}, config)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("config", TIGHT)
-@pytest.mark.parametrize(("kernel", "options"), KERNELS, ids=str)
-@pytest.mark.usual("kernel", "options")
-def test_a_wide_dense_window_is_split(kernel: tuple[int, int], options: dict, config: str) -> None:
-    weights = np.random.default_rng(0).integers(-127, 128, (5, *kernel, 3), dtype=np.int8)
-    graph = convolution((2, 19, 18, 3), weights, options)
-    expect_golden(graph, random_input((2, 19, 18, 3)), TIGHT[config])
-
-
-@pytest.mark.parametrize("channels", [1, 6])
-def test_the_bias_of_a_dense_convolution_has_any_shape(channels: int) -> None:
-    shape = (channels, 3, 2, channels)
-    weights = np.random.default_rng(0).integers(-127, 128, shape, dtype=np.int8)
-    graph = convolution((1, 7, 6, channels), weights, {}, bias_ones=2)
-    expect_golden(graph, random_input((1, 7, 6, channels)), TIGHT["4x4"])
+    expect_convolved(CONV, shape, filters, config)
 
 
 @pytest.mark.slow
 def test_a_tensor_larger_than_the_scratchpad_stays_in_memory() -> None:
-    weights = np.random.default_rng(2).integers(-127, 128, (1, 3, 3, 24), dtype=np.int8)
-    graph = convolution((1, 30, 40, 24), weights, {}, depthwise=True)
-    expect_golden(graph, random_input((1, 30, 40, 24)), TIGHT["8x8"])
+    expect_convolved(DEPTHWISE, (1, 30, 40, 24), (1, 3, 3, 24), "8x8")
 
 
 def matrix_commands(graph: Graph, config: str) -> list[dict]:
@@ -176,17 +144,16 @@ def matrix_commands(graph: Graph, config: str) -> list[dict]:
 
 
 def test_depthwise_takes_little_more_than_a_vector_per_output() -> None:
-    weights = np.ones((1, 3, 3, 16), dtype=np.int8)
-    (fields,) = matrix_commands(convolution((1, 42, 42, 16), weights, {}, True), "base")
+    graph = Layers((1, 42, 42, 16)).window(DEPTHWISE).graph()
+    (fields,) = matrix_commands(graph, "base")
     assert fields["y"] * fields["x"] <= 1.11 * 40 * 40
 
 
 def test_few_output_channels_share_a_pass_with_their_neighbours() -> None:
-    weights = np.ones((4, 3, 3, 1), dtype=np.int8)
-    shape = (1, 10, 18, 1)
-    (fields,) = matrix_commands(convolution(shape, weights, {}), "base")
+    graph = Layers((1, 10, 18, 1)).window(CONV, (4, 3, 3, 1)).graph()
+    (fields,) = matrix_commands(graph, "base")
     assert fields["x"] == 4
-    expect_golden(convolution(shape, weights, {}), random_input(shape), PRESETS["base"])
+    expect_golden(graph, random_values(graph), PRESETS["base"])
 
 
 @pytest.mark.slow
@@ -206,14 +173,13 @@ def test_commands_say_what_they_touch(operator: str, config: str) -> None:
 @pytest.mark.parametrize("config", TIGHT)
 @pytest.mark.usual(count=2)
 def test_a_group_of_channels_reads_no_others_behind_the_last_pixel(config: str) -> None:
-    weights = np.ones((1, 3, 3, 10), dtype=np.int8)
-    graph = convolution((2, 7, 6, 5), weights, {}, depthwise=True)
+    graph = Layers((2, 7, 6, 5)).window(DEPTHWISE, (1, 3, 3, 10)).graph()
     expect_covered(compile_stream(graph, TIGHT[config]))
 
 
 @pytest.mark.slow
 def test_the_last_patch_is_read_to_the_end_of_its_vectors() -> None:
-    graph = convolution((1, 20, 12, 1), np.ones((16, 7, 3, 1), dtype=np.int8), {})
+    graph = Layers((1, 20, 12, 1)).window(CONV, (16, 7, 3, 1)).graph()
     commands = matrix_commands(graph, "base")
     assert all((c["ky"], c["kc"]) == (1, 2) for c in commands), "im2col does not pay"
     expect_covered(compile_stream(graph, PRESETS["base"]))
@@ -247,6 +213,5 @@ def test_fallback_is_no_advice_where_golden_refuses_too() -> None:
 
 
 def test_macs_count_padding_taps_too() -> None:
-    weights = np.ones((6, 3, 2, 4), dtype=np.int8)
-    graph = convolution((1, 7, 6, 8), weights, {})
+    graph = Layers((1, 7, 6, 8)).window(CONV, (6, 3, 2, 4)).graph()
     assert count_macs(graph, graph.operators[0]) == 5 * 5 * 6 * 3 * 2 * 4

@@ -16,6 +16,7 @@ from eightfold.compiler.steps import channelwise, convolution, reduction, window
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 from tests.support.models.single import one_operator
+from tests.support.networks.layers import CONV, Layers
 from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
 
 PRIME = 65537
@@ -29,11 +30,6 @@ ROOMY = PRESETS["base"].replace(scratchpad=1 << 20)
 Shape = tuple[int, ...]
 
 
-def outputs(size: int, kernel: int, stride: int, dilation: int, padding: str) -> int:
-    reach = 0 if padding == "SAME" else (kernel - 1) * dilation
-    return -(-(size - reach) // stride)
-
-
 def window(
     name: str,
     shape: Shape,
@@ -41,32 +37,12 @@ def window(
     stride: tuple[int, int] = (1, 1),
     dilation: tuple[int, int] = (1, 1),
     padding: str = "VALID",
-    channels: int = 2,
 ) -> bytes:
-    """Return a convolution or pool; ``channels`` are those of CONV_2D's result."""
-    options: dict = {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
-    sizes = [
-        outputs(*each, padding) for each in zip(shape[1:3], kernel, stride, dilation, strict=True)
-    ]
-    if "POOL" in name:
-        options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
-        result = (shape[0], *sizes, shape[3])
-        return one_operator(name, [shape], result, scales=(0.5, 0.5), options=options)
-    options |= {"dilation_h_factor": dilation[0], "dilation_w_factor": dilation[1]}
-    filters = (channels, *kernel, shape[3])
-    if name == "DEPTHWISE_CONV_2D":
-        options["depth_multiplier"] = 1
-        channels = shape[3]
-        filters = (1, *kernel, channels)
-    weights = np.random.default_rng(0).integers(-127, 128, filters).astype(np.int8)
-    return one_operator(
-        name,
-        [shape],
-        (shape[0], *sizes, channels),
-        scales=(0.5, 8.0),
-        constants=((weights, 0.05, 0, 0), (np.zeros(channels, np.int32), 0.025, 0, 0)),
-        options=options,
-    )
+    """Return a convolution or pool; CONV_2D has two channels."""
+    filters = (2, *kernel, shape[3]) if name == CONV else kernel
+    scale = 0.5 if "POOL" in name else 1.0
+    layers = Layers(shape, zero_point=0)
+    return layers.window(name, filters, stride, dilation, padding, scale=scale).model()
 
 
 def reduced(name: str, shape: Shape, *axes: int) -> bytes:

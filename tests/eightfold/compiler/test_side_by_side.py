@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -12,12 +12,10 @@ import pytest
 from eightfold import isa
 from eightfold.compiler import Compiled, best_cascades, planes
 from eightfold.compiler.steps.side_by_side import SideBySide
-from eightfold.golden.windows import Window
 from eightfold.model import Graph
-from eightfold.model.builder import ModelBuilder
-from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import PROFILES
+from tests.support.networks.layers import CONV, DEPTHWISE, Layers
 from tests.support.networks.machine_run import (
     compile_stream,
     expect_covered,
@@ -33,18 +31,12 @@ CONFIGS = [
 ]
 
 
-class Layers:
-    """A network under construction: the next layer reads ``last``; weights are random."""
+class Depthwise(Layers):
+    """Convolutions with random zero points, depthwise ones among them."""
 
-    def __init__(self, shape: tuple[int, int, int, int], seed: int = 0) -> None:
-        self.builder, self.rng = ModelBuilder(), np.random.default_rng(seed)
-        self.last = self.builder.input(shape, scale=0.5, zero_point=-7)
-        self.shapes = {self.last: shape}
-
-    def dense(self, channels: int) -> "Layers":
+    def dense(self, channels: int) -> Self:
         """Add a 1x1 CONV_2D."""
-        depth = self.shapes[self.last][3]
-        return self._add("CONV_2D", Window((1, 1)), (channels, 1, 1, depth), 0)
+        return self.window(CONV, (channels, 1, 1, self.top.shape[3]), zero_point=self._zero_point())
 
     def depthwise(
         self,
@@ -52,38 +44,13 @@ class Layers:
         stride: int = 1,
         dilation: int = 1,
         padding: str = "SAME",
-    ) -> "Layers":
+    ) -> Self:
         """Add a DEPTHWISE_CONV_2D."""
-        window = Window(kernel, (stride, stride), (dilation, dilation), padding)
-        filters = (1, *kernel, self.shapes[self.last][3])
-        return self._add("DEPTHWISE_CONV_2D", window, filters, 3)
+        zero_point = self._zero_point()
+        return self.window(DEPTHWISE, kernel, stride, dilation, padding, zero_point=zero_point)
 
-    def _add(self, kind: str, window: Window, filters: tuple[int, ...], axis: int) -> "Layers":
-        b, rng = self.builder, self.rng
-        images, height, width, _ = self.shapes[self.last]
-        outputs = filters[axis]
-        scales = rng.uniform(0.002, 0.006, outputs).astype(np.float32)
-        weights = rng.integers(-127, 128, filters, dtype=np.int8)
-        biases = rng.integers(-2000, 2000, outputs, dtype=np.int32)
-        w = b.constant(weights, scale=scales, axis=axis)
-        bias = b.constant(biases, scale=scales * np.float32(0.5), axis=0)
-        shape = (images, window.output_size(0, height), window.output_size(1, width), outputs)
-        y = b.tensor(shape, scale=0.5, zero_point=int(rng.integers(-20, 20)))
-        options = {"padding": window.padding, "fused_activation_function": "NONE"}
-        for name, pair in (("stride", window.stride), ("dilation", window.dilation)):
-            suffix = "_factor" if name == "dilation" else ""
-            options |= {f"{name}_{side}{suffix}": n for side, n in zip("hw", pair, strict=True)}
-        if axis:
-            options["depth_multiplier"] = 1
-        b.operator(kind, [self.last, w, bias], [y], options)
-        self.shapes[y] = shape
-        self.last = y
-        return self
-
-    def graph(self) -> Graph:
-        """Return the network, whose output is the last tensor."""
-        self.builder.output(self.last)
-        return load_model(self.builder.build())
+    def _zero_point(self) -> int:
+        return int(self.rng.integers(-20, 20))
 
 
 def scans(stream: Compiled) -> list[Mapping[str, int]]:
@@ -137,10 +104,10 @@ def test_every_geometry_gives_goldens_bytes(
     rng = np.random.default_rng(seed)
     depth = int(rng.integers(2, 5))
     size = int(rng.integers(8, 24)), int(rng.choice([12, 24]))
-    layers = Layers((int(rng.integers(1, 3)), *size, depth), seed)
+    layers = Depthwise((int(rng.integers(1, 3)), *size, depth), seed)
     for paddings in (["SAME"], ["SAME", "VALID"]):
         kernel = int(rng.integers(1, 5)), int(rng.integers(1, 5))
-        small = min(layers.shapes[layers.last][1:3]) < 9
+        small = min(layers.top.shape[1:3]) < 9
         padding = "SAME" if small else str(rng.choice(paddings))
         stride, dilation = rng.choice([(1, 1), (1, 2), (2, 1), (3, 1)]).tolist()
         layers.dense(depth).depthwise(kernel, stride, dilation, padding)
@@ -162,18 +129,18 @@ def test_every_geometry_gives_goldens_bytes(
 def test_channels_in_the_lanes(
     shape: tuple[int, int, int, int], kernel: tuple[int, int], depth: int, expected: list[int]
 ) -> None:
-    graph = Layers(shape).depthwise(kernel).graph()
+    graph = Depthwise(shape).depthwise(kernel).graph()
     assert channels(expect_exact(graph, replace(WIDE, psum_depth=depth))) == expected
 
 
 def test_where_weights_come_slowly_there_are_few() -> None:
-    graph = Layers((1, 24, 32, 4)).depthwise().graph()
+    graph = Depthwise((1, 24, 32, 4)).depthwise().graph()
     assert channels(compile_stream(graph, WIDE, memory=PROFILES["sdr-sdram-16"])) == [4]
 
 
-def strided(columns: int, stride: int = 2, kernel: int = 3, padding: str = "SAME") -> Layers:
+def strided(columns: int, stride: int = 2, kernel: int = 3, padding: str = "SAME") -> Depthwise:
     """Return a network with a depthwise layer behind a convolution."""
-    layers = Layers((1, 20, columns, 6)).dense(4).dense(4)
+    layers = Depthwise((1, 20, columns, 6)).dense(4).dense(4)
     return layers.depthwise((3, kernel), stride, padding=padding)
 
 
@@ -214,22 +181,23 @@ def test_a_tensor_that_is_kept_has_no_planes(anyway: Counter[tuple[int, int]]) -
 
 
 def test_a_tensor_with_another_reader_has_no_planes(anyway: Counter[tuple[int, int]]) -> None:
-    layers = strided(16)
-    layers.builder.output(layers.last)
-    layers.last = sorted(layers.shapes)[-2]
+    layers = Depthwise((1, 20, 16, 6)).dense(4).dense(4)
+    before = layers.top
+    layers.depthwise(stride=2).out()
+    layers.top = before
     layers.dense(2)
     expect_exact(layers.graph(), WIDE)
     assert not anyway
 
 
 def test_a_vector_with_padding_and_pixels_is_streamed(anyway: Counter[tuple[int, int]]) -> None:
-    graph = Layers((1, 12, 32, 6)).depthwise((5, 4), dilation=2).graph()
+    graph = Depthwise((1, 12, 32, 6)).depthwise((5, 4), dilation=2).graph()
     expect_exact(graph, replace(WIDE, width=24, psum_depth=64, line_depth=16))
     assert set(anyway) == {(1, 2)}
 
 
 def test_an_input_has_no_planes(anyway: Counter[tuple[int, int]]) -> None:
-    layers = Layers((1, 8, 16, 4)).depthwise(stride=2)
+    layers = Depthwise((1, 8, 16, 4)).depthwise(stride=2)
     expect_exact(layers.graph(), WIDE)
     assert not anyway
 
@@ -239,7 +207,7 @@ def test_an_input_has_no_planes(anyway: Counter[tuple[int, int]]) -> None:
 def test_tensors_outside_of_the_scratchpad_have_no_planes(
     scratchpad: int, anyway: Counter[tuple[int, int]]
 ) -> None:
-    graph = Layers((1, 24, 36, 6)).dense(6).dense(6).depthwise(stride=2).dense(6).graph()
+    graph = Depthwise((1, 24, 36, 6)).dense(6).dense(6).depthwise(stride=2).dense(6).graph()
     config = replace(WIDE, scratchpad=scratchpad)
     for cascades in (None, best_cascades):
         expect_golden(graph, random_values(graph), config, keep=False, cascades=cascades)

@@ -12,6 +12,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import count_macs, load_model, run_graph, run_operator
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.single import moved, one_operator, transposed
+from tests.support.networks.layers import Layers
 from tests.support.networks.machine_run import (
     compile_stream,
     expect_golden,
@@ -201,33 +202,6 @@ def test_rows_before_columns_where_a_resize_has_odd_ratios() -> None:
     assert len(moves(expect_golden(graph, random_values(graph), NANO))) < 25
 
 
-def max_pool(
-    kernel: tuple[int, int], stride: int, padding: str, shape: tuple[int, ...] = (2, 9, 12, 8)
-) -> Graph:
-    """Return a MAX_POOL_2D with a fused activation."""
-    sizes = [
-        -(-n // stride) if padding == "SAME" else (n - k) // stride + 1
-        for n, k in zip(shape[1:3], kernel, strict=True)
-    ]
-    options = {
-        "filter_height": kernel[0],
-        "filter_width": kernel[1],
-        "stride_h": stride,
-        "stride_w": stride,
-        "padding": padding,
-        "fused_activation_function": "RELU6",
-    }
-    model = one_operator(
-        "MAX_POOL_2D",
-        [shape],
-        (shape[0], *sizes, shape[3]),
-        scales=(0.1, 0.1),
-        zero_points=(-9, -9),
-        options=options,
-    )
-    return load_model(model)
-
-
 @pytest.mark.parametrize("padding", ["VALID", "SAME"])
 @pytest.mark.parametrize(
     ("kernel", "stride", "config", "commands"),
@@ -243,7 +217,9 @@ def max_pool(
 def test_pools_of_windows_that_overlap_go_along_one_axis_at_a_time(
     kernel: tuple[int, int], stride: int, padding: str, config: AcceleratorConfig, commands: int
 ) -> None:
-    graph = max_pool(kernel, stride, padding)
+    layers = Layers((2, 9, 12, 8), scale=0.1, zero_point=-9)
+    fused = {"fused_activation_function": "RELU6"}
+    graph = layers.window("MAX_POOL_2D", kernel, stride, padding=padding, **fused).graph()
     stream = expect_golden(graph, random_values(graph), config)
     opcodes = [issued.command.opcode for issued in stream.issued]
     assert opcodes.count(isa.Opcode.VECTOR) == commands

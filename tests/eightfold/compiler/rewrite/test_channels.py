@@ -10,10 +10,10 @@ from eightfold.compiler.rewrite import compact, intervals, rewrite
 from eightfold.compiler.rewrite.intervals import Intervals
 from eightfold.golden.windows import Window
 from eightfold.model import Graph
-from eightfold.model.builder import ModelBuilder
-from eightfold.operators import load_model, run_graph
+from eightfold.operators import run_graph
 from eightfold.target.config import PRESETS
 from tests.eightfold.compiler.rewrite.test_rules import expect_caught
+from tests.support.networks.layers import CONV, Layers
 from tests.support.networks.machine_run import expect_rewritten, random_values
 from tests.support.networks.sparse import sparse_network
 
@@ -44,27 +44,14 @@ def network(
 
     ``weights`` are those of the second one for each channel, ``zero`` the zero point between.
     """
-    builder = ModelBuilder()
     rng = np.random.default_rng(0)
-    options = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1} | NONE
-
-    def layer(x: int, data: np.ndarray, biases: list[int], shape: tuple, same: str) -> int:
-        count = len(data)
-        w = builder.constant(data, scale=[0.01] * count, zero_point=0, axis=0)
-        b = builder.constant(np.array(biases, np.int32), scale=[0.005] * count, axis=0)
-        y = builder.tensor(shape, scale=0.5, zero_point=zero)
-        builder.operator("CONV_2D", [x, w, b], [y], options | {"padding": same})
-        return y
-
-    x = builder.input((1, 4, 5, 3), scale=0.5, zero_point=zero)
     first = rng.integers(-127, 128, (len(weights), 1, 1, 3), dtype=np.int8)
     first[0] = 0
-    y = layer(x, first, [bias] + [7] * (len(weights) - 1), (1, 4, 5, len(weights)), "VALID")
     second = rng.integers(1, 128, (3, *kernel, len(weights)), dtype=np.int8)
     second[..., weights == 0] = 0
-    sizes = Window(kernel, padding=padding).output_sizes((1, 4, 5, 1))
-    builder.output(layer(y, second, [1, 2, 3], (1, *sizes, 3), padding))
-    return load_model(builder.build())
+    layers = Layers((1, 4, 5, 3), zero_point=zero)
+    layers.window(CONV, first, biases=[bias] + [7] * (len(weights) - 1))
+    return layers.window(CONV, second, padding=padding, biases=[1, 2, 3]).graph()
 
 
 USED = np.array([1, 1, 1, 1])

@@ -16,6 +16,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 from tests.eightfold.compiler.test_compiler import TIGHT
+from tests.support.networks.layers import CONV, DEPTHWISE, Layers
 from tests.support.networks.machine_run import expect_rewritten, random_values
 from tests.support.networks.redundant import redundant_network
 from tests.support.networks.sparse import sparse_network
@@ -57,104 +58,57 @@ def test_a_rule_alone_equals_golden(rule: str) -> None:
             return
 
 
-class Chain:
-    """Operators one after the other on images of one quantization."""
+def images(shape: tuple[int, ...] = (1, 5, 6, 3)) -> Layers:
+    """Return a network without operators yet, all of whose tensors have one quantization."""
+    return Layers(shape, scale=0.05, zero_point=3)
 
-    def __init__(self, shape: tuple[int, ...] = (1, 5, 6, 3)) -> None:
-        self.builder = ModelBuilder()
-        self.shape = shape
-        self.top = self.builder.input(shape, scale=0.05, zero_point=3)
 
-    def then(
-        self,
-        name: str,
-        *constants: Any,
-        shape: tuple[int, ...] | None = None,
-        scale: float = 0.05,
-        zero_point: int = 3,
-        **options: Any,
-    ) -> "Chain":
-        self.shape = shape or self.shape
-        inputs = [self.top]
-        for data in constants:
-            array = np.asarray(data)
-            codes = {"scale": 0.05, "zero_point": 3} if array.dtype == np.int8 else {}
-            inputs.append(self.builder.constant(array, **codes))
-        self.top = self.builder.tensor(self.shape, scale=scale, zero_point=zero_point)
-        self.builder.operator(name, inputs, [self.top], options)
-        return self
+def padded(around: list[list[int]], value: int | None = None) -> Layers:
+    """Return a network that begins with a PAD, or a PADV2 of ``value``."""
+    return then_padded(images(), around, value)
 
-    def out(self) -> "Chain":
-        self.builder.output(self.top)
-        return self
 
-    def pad(self, around: list[list[int]], value: int | None = None) -> "Chain":
-        sizes = tuple(s + sum(a) for s, a in zip(self.shape, around, strict=True))
-        extra = [] if value is None else [np.array([value], np.int8)]
-        name = "PAD" if value is None else "PADV2"
-        return self.then(name, np.array(around, np.int32), *extra, shape=sizes)
-
-    def window(self, name: str, padding: str = "VALID", kernel: int = 3) -> "Chain":
-        n, height, width, depth = self.shape
-        less = kernel - 1 if padding == "VALID" else 0
-        shape = (n, height - less, width - less, depth)
-        options: dict[str, Any] = {"padding": padding, "stride_h": 1, "stride_w": 1} | NONE
-        if "POOL" in name:
-            options |= {"filter_height": kernel, "filter_width": kernel}
-            return self.then(name, shape=shape, **options)
-        options |= {"dilation_h_factor": 1, "dilation_w_factor": 1}
-        rng = np.random.default_rng(5)
-        first = depth if name == "CONV_2D" else 1
-        weights = rng.integers(-127, 128, (first, kernel, kernel, depth), dtype=np.int8)
-        builder = self.builder
-        w = builder.constant(weights, scale=[0.01] * depth, axis=0 if name == "CONV_2D" else 3)
-        b = builder.constant(np.arange(depth, dtype=np.int32), scale=[0.0005] * depth, axis=0)
-        options |= {} if name == "CONV_2D" else {"depth_multiplier": 1}
-        top = builder.tensor(shape, scale=0.05, zero_point=3)
-        builder.operator(name, [self.top, w, b], [top], options)
-        self.top, self.shape = top, shape
-        return self
-
-    def graph(self) -> Graph:
-        self.builder.output(self.top)
-        return load_model(self.builder.build())
+def then_padded(layers: Layers, around: list[list[int]], value: int | None = None) -> Layers:
+    if value is None:
+        return layers.then("PAD", np.array(around, np.int32))
+    return layers.then("PADV2", np.array(around, np.int32), np.array([value], np.int8))
 
 
 AROUND = [[0, 0], [1, 2], [0, 3], [0, 0]]
 
 
-def left(chain: Chain, rule: str) -> list[str]:
+def left(chain: Layers, rule: str) -> list[str]:
     """Return the operators that are left by a rule; they are checked."""
     graph = chain.graph()
     rewritten = expect_rewritten(graph, random_values(graph), PRESETS["nano"], rules=[rule])
     return [operator.name for operator in rewritten.graph.operators]
 
 
-CONV, DEPTHWISE = "CONV_2D", "DEPTHWISE_CONV_2D"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("chain", "names"),
     [
-        (Chain().pad(AROUND).window(CONV), [CONV]),
-        (Chain().pad(AROUND).window(DEPTHWISE), [DEPTHWISE]),
-        (Chain().pad(AROUND).window(CONV, "SAME"), [CONV]),
-        (Chain().pad([[0, 0], [4, 4], [5, 4], [0, 0]]).window(CONV, kernel=2), [CONV]),
-        (Chain().pad(AROUND, 3).window(CONV, "SAME"), [CONV]),
-        (Chain().pad(AROUND, -77).window(CONV), [CONV]),
-        (Chain().pad(AROUND, -77).window(DEPTHWISE), [DEPTHWISE]),
-        (Chain().pad(AROUND).pad(AROUND).window(CONV), [CONV]),
-        (Chain().pad(AROUND, -77).window(CONV, "SAME"), ["PADV2", CONV]),
-        (Chain().pad([[0, 0], [1, 1], [1, 1], [1, 0]]).window(CONV), ["PAD", CONV]),
-        (Chain().pad(AROUND).window("MAX_POOL_2D"), ["PAD", "MAX_POOL_2D"]),
-        (Chain().pad(AROUND).window("AVERAGE_POOL_2D"), ["PAD", "AVERAGE_POOL_2D"]),
-        (Chain().pad(AROUND).out().window(CONV), ["PAD", CONV]),
+        (padded(AROUND).window(CONV), [CONV]),
+        (padded(AROUND).window(DEPTHWISE), [DEPTHWISE]),
+        (padded(AROUND).window(CONV, padding="SAME"), [CONV]),
+        (padded([[0, 0], [4, 4], [5, 4], [0, 0]]).window(CONV, (2, 2)), [CONV]),
+        (padded(AROUND, 3).window(CONV, padding="SAME"), [CONV]),
+        (padded(AROUND, -77).window(CONV), [CONV]),
+        (padded(AROUND, -77).window(DEPTHWISE), [DEPTHWISE]),
+        (then_padded(padded(AROUND), AROUND).window(CONV), [CONV]),
+        (padded(AROUND, -77).window(CONV, padding="SAME"), ["PADV2", CONV]),
+        (padded([[0, 0], [1, 1], [1, 1], [1, 0]]).window(CONV), ["PAD", CONV]),
+        (padded(AROUND).window("MAX_POOL_2D"), ["PAD", "MAX_POOL_2D"]),
+        (padded(AROUND).window("AVERAGE_POOL_2D"), ["PAD", "AVERAGE_POOL_2D"]),
+        (padded(AROUND).out().window(CONV), ["PAD", CONV]),
         # PAD copies codes of one scale under another one.
-        (Chain().then("QUANTIZE", scale=0.06).pad(AROUND).window(CONV), ["QUANTIZE", "PAD", CONV]),
+        (
+            then_padded(images().then("QUANTIZE", scale=0.06), AROUND).window(CONV),
+            ["QUANTIZE", "PAD", CONV],
+        ),
     ],
 )
-def test_padding(chain: Chain, names: list[str]) -> None:
+def test_padding(chain: Layers, names: list[str]) -> None:
     assert left(chain, "padding") == names
 
 
@@ -165,16 +119,16 @@ TABLE = ["TABLE"]
 @pytest.mark.parametrize(
     ("chain", "names"),
     [
-        (Chain().then("MUL", CODE, **NONE).then("SUB", CODE, **NONE), TABLE),
-        (Chain().then("RELU").then("LEAKY_RELU", alpha=0.1).then("RELU6"), TABLE),
-        (Chain().then("ADD", np.full((1, 1, 1, 1), 9, np.int8), **NONE), TABLE),
-        (Chain().then("MUL", np.arange(3, dtype=np.int8), **NONE), ["MUL"]),
-        (Chain().then("RELU").out().then("LEAKY_RELU", alpha=0.1), ["RELU", "LEAKY_RELU"]),
-        (Chain().then("ADD", np.ones((2, 1, 1, 1), np.int8), shape=(2, 5, 6, 3), **NONE), ["ADD"]),
-        (Chain((3,)).then("ADD", np.ones((1, 1), np.int8), shape=(1, 3), **NONE), ["ADD"]),
+        (images().then("MUL", CODE, **NONE).then("SUB", CODE, **NONE), TABLE),
+        (images().then("RELU").then("LEAKY_RELU", alpha=0.1).then("RELU6"), TABLE),
+        (images().then("ADD", np.full((1, 1, 1, 1), 9, np.int8), **NONE), TABLE),
+        (images().then("MUL", np.arange(3, dtype=np.int8), **NONE), ["MUL"]),
+        (images().then("RELU").out().then("LEAKY_RELU", alpha=0.1), ["RELU", "LEAKY_RELU"]),
+        (images().then("ADD", np.ones((2, 1, 1, 1), np.int8), **NONE), ["ADD"]),
+        (images((3,)).then("ADD", np.ones((1, 1), np.int8), **NONE), ["ADD"]),
     ],
 )
-def test_tables(chain: Chain, names: list[str]) -> None:
+def test_tables(chain: Layers, names: list[str]) -> None:
     assert left(chain, "tables") == names
 
 
@@ -182,37 +136,36 @@ def test_tables(chain: Chain, names: list[str]) -> None:
 @pytest.mark.parametrize(
     ("chain", "names"),
     [
-        (Chain().window(CONV).then("RELU"), [CONV]),
-        (Chain().window(CONV).then("RELU6"), [CONV]),
-        (Chain().window(DEPTHWISE).then("RELU").then("MINIMUM", CODE), [DEPTHWISE]),
-        (Chain().then("ADD", np.arange(3, dtype=np.int8), **NONE).then("RELU"), ["ADD"]),
-        (Chain().window("AVERAGE_POOL_2D").then("RELU"), ["AVERAGE_POOL_2D"]),
-        (Chain().window("MAX_POOL_2D", "SAME").then("RELU6"), ["MAX_POOL_2D"]),
-        (Chain().window(CONV).then("QUANTIZE").then("RELU"), [CONV]),
-        (Chain().then("RELU").then("RELU").then("LEAKY_RELU", alpha=2.0), ["RELU", "LEAKY_RELU"]),
-        (Chain().window(CONV).then("QUANTIZE", zero_point=4), [CONV, "QUANTIZE"]),
-        (Chain().window(CONV).then("RELU", scale=0.1), [CONV, "RELU"]),
-        (Chain().window(CONV).then("LEAKY_RELU", alpha=0.5), [CONV, "LEAKY_RELU"]),
-        (Chain().window(CONV).out().then("RELU"), [CONV, "RELU"]),
-        (Chain().then("RELU"), ["RELU"]),
+        (images().window(CONV).then("RELU"), [CONV]),
+        (images().window(CONV).then("RELU6"), [CONV]),
+        (images().window(DEPTHWISE).then("RELU").then("MINIMUM", CODE), [DEPTHWISE]),
+        (images().then("ADD", np.arange(3, dtype=np.int8), **NONE).then("RELU"), ["ADD"]),
+        (images().window("AVERAGE_POOL_2D").then("RELU"), ["AVERAGE_POOL_2D"]),
+        (images().window("MAX_POOL_2D", padding="SAME").then("RELU6"), ["MAX_POOL_2D"]),
+        (images().window(CONV).then("QUANTIZE").then("RELU"), [CONV]),
+        (images().then("RELU").then("RELU").then("LEAKY_RELU", alpha=2.0), ["RELU", "LEAKY_RELU"]),
+        (images().window(CONV).then("QUANTIZE", zero_point=4), [CONV, "QUANTIZE"]),
+        (images().window(CONV).then("RELU", scale=0.1), [CONV, "RELU"]),
+        (images().window(CONV).then("LEAKY_RELU", alpha=0.5), [CONV, "LEAKY_RELU"]),
+        (images().window(CONV).out().then("RELU"), [CONV, "RELU"]),
+        (images().then("RELU"), ["RELU"]),
     ],
 )
-def test_clamps(chain: Chain, names: list[str]) -> None:
+def test_clamps(chain: Layers, names: list[str]) -> None:
     assert left(chain, "clamps") == names
 
 
-def transposed(*permutations: tuple[int, ...]) -> Chain:
-    chain = Chain((1, 2, 3, 4))
+def transposed(*permutations: tuple[int, ...]) -> Layers:
+    chain = images((1, 2, 3, 4))
     for axes in permutations:
-        shape = tuple(chain.shape[axis] for axis in axes)
-        chain.then("TRANSPOSE", np.array(axes, np.int32), shape=shape)
+        chain.then("TRANSPOSE", np.array(axes, np.int32))
     return chain.then("LEAKY_RELU", alpha=0.1)
 
 
-def reshaped(*shapes: tuple[int, ...], name: str = "LEAKY_RELU") -> Chain:
-    chain = Chain((1, 2, 3, 4))
+def reshaped(*shapes: tuple[int, ...], name: str = "LEAKY_RELU") -> Layers:
+    chain = images((1, 2, 3, 4))
     for shape in shapes:
-        chain.then("RESHAPE", np.array(shape, np.int32), shape=shape, new_shape=shape)
+        chain.then("RESHAPE", np.array(shape, np.int32), new_shape=shape)
     return chain.then(name, alpha=0.1)
 
 
@@ -225,20 +178,21 @@ def reshaped(*shapes: tuple[int, ...], name: str = "LEAKY_RELU") -> Chain:
         (transposed((3, 2, 1, 0), (1, 3, 0, 2), (2, 1, 3, 0)), ["TRANSPOSE", "LEAKY_RELU"]),
         (reshaped((6, 4), (2, 12)), ["RESHAPE", "LEAKY_RELU"]),
         (reshaped((6, 4), (1, 2, 3, 4)), ["LEAKY_RELU"]),
-        (Chain().pad([[0, 0]] * 4).then("RELU"), ["RELU"]),
-        (Chain().then("QUANTIZE").then("RELU"), ["RELU"]),
-        (Chain().then("QUANTIZE", zero_point=4).then("RELU"), ["QUANTIZE", "RELU"]),
-        (Chain().then("QUANTIZE"), ["QUANTIZE"]),
+        (padded([[0, 0]] * 4).then("RELU"), ["RELU"]),
+        (images().then("QUANTIZE").then("RELU"), ["RELU"]),
+        (images().then("QUANTIZE", zero_point=4).then("RELU"), ["QUANTIZE", "RELU"]),
+        (images().then("QUANTIZE"), ["QUANTIZE"]),
     ],
 )
-def test_moves(chain: Chain, names: list[str]) -> None:
+def test_moves(chain: Layers, names: list[str]) -> None:
     assert left(chain, "moves") == names
 
 
 def test_a_function_moves_before_what_reorders_and_joins_what_is_there() -> None:
-    chain = Chain().window(CONV)
-    shape = (chain.shape[1] * chain.shape[2], chain.shape[3])
-    chain.then("RESHAPE", np.array(shape, np.int32), shape=shape, new_shape=shape).then("RELU")
+    chain = images().window(CONV)
+    _, height, width, channels = chain.top.shape
+    shape = (height * width, channels)
+    chain.then("RESHAPE", np.array(shape, np.int32), new_shape=shape).then("RELU")
     graph = chain.graph()
     rewritten = expect_rewritten(
         graph, random_values(graph), PRESETS["nano"], rules=["moves", "clamps"]
@@ -430,5 +384,5 @@ def test_a_wrong_rule_is_caught(
     mutant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutant(monkeypatch)
-    square = Chain((1, 3, 3, 3)).then("TRANSPOSE", np.array([0, 2, 3, 1], np.int32)).then("RELU")
+    square = images((1, 3, 3, 3)).then("TRANSPOSE", np.array([0, 2, 3, 1], np.int32)).then("RELU")
     expect_caught(lambda seed: redundant_network(seed) if seed else square.graph())
