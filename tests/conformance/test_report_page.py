@@ -13,8 +13,6 @@ from tests.support.browser import Browser
 from tests.support.conformance.statements import NASTY, statement
 from tests.support.html import Element, broken_links, read_html
 
-WIDTHS = (400, 800, 1600)
-
 
 def page_file(folder: Path, of: Statement) -> Path:
     """Write the page of a statement."""
@@ -144,12 +142,4 @@ def test_what_is_exact_is_passed_where_the_level_can_show_it(
 
 @pytest.mark.slow
 def test_in_a_browser(browser: Browser, tmp_path: Path) -> None:
-    path = page_file(tmp_path, statement())
-    size = "[document.documentElement.clientWidth, document.documentElement.scrollWidth]"
-    for width in WIDTHS:
-        assert browser.console(path, width=width) == []
-        assert browser.evaluate(path, size, width=width) == [width, width]
-    for dark in (False, True):
-        picture = tmp_path / f"{dark}.png"
-        browser.screenshot(path, picture, dark=dark)
-        assert picture.stat().st_size > 10_000
+    browser.expect_sound(page_file(tmp_path, statement()), tmp_path, (400, 800, 1600))

@@ -4,8 +4,10 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape, unescape
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,19 @@ class Browser:
         """Write a picture of the page's first ``height`` pixels, a ``.png``."""
         self._open(page, width, dark, f"--screenshot={target}", height=height)
         assert target.exists()
+
+    def expect_sound(self, page: Path, folder: Path, widths: Sequence[int] = (400, 1600)) -> None:
+        """Check that a page complains of nothing, fits windows of these widths, and is drawn.
+
+        Light and dark; pictures go to the folder.
+        """
+        size = "[document.documentElement.clientWidth, document.documentElement.scrollWidth]"
+        for width, dark in product(widths, (False, True)):
+            assert self.console(page, width=width, dark=dark) == []
+            assert self.evaluate(page, size, width=width, dark=dark) == [width, width]
+            picture = folder / f"{width}-{dark}.png"
+            self.screenshot(page, picture, width=width, dark=dark)
+            assert picture.stat().st_size > 10_000
 
     def _open(
         self, page: Path, width: int, dark: bool, action: str, height: int = 900

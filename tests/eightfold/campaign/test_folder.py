@@ -12,11 +12,10 @@ from eightfold.campaign.campaign import begin
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
 from eightfold.campaign.store import Store
-from eightfold.campaign.worker import run_unit
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.suite import Task
-from tests.support.campaign.asked import asked_of
+from tests.support.campaign.asked import answer, asked_of
 from tests.support.command import Call
 
 UNITS = [Unit(suite="operators", operator="ADD", first=0, count=3, backend="golden")]
@@ -105,11 +104,7 @@ def test_kept_answers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     units = list(Task.of("golden", profile, "smoke", 0).units("MAXIMUM", "process", "golden"))
     folder = Folder(tmp_path / "run")
     begin(folder, asked_of(units), units)
-    with folder.store(writable=True) as store:
-        for number, unit in store.waiting():
-            _, outcome = run_unit(unit.as_record())
-            folder.keep_answers(unit, outcome.answers)
-            store.keep(number, outcome, "here")
+    answer(folder)
     folder.store().close()
     with monkeypatch.context() as patch:
         for place, name in ((hashlib, "file_digest"), (Path, "read_bytes")):

@@ -29,7 +29,7 @@ from eightfold.conformance.vectors import models
 from eightfold.conformance.verdict import KIT
 from lab.formal import checker
 from lab.suites import mutants
-from tests.support.campaign.asked import asked_of
+from tests.support.campaign.asked import answer, asked_of
 from tests.support.campaign.reseal import reseal
 from tests.support.command import Call
 
@@ -113,16 +113,6 @@ def plan(adapters: Path, name: str, seed: int = 3) -> list[Unit]:
 def begun(path: Path, units: list[Unit]) -> Folder:
     folder = Folder(path)
     begin(folder, asked_of(units) if adapter_of(units[0]) else {}, units)
-    return folder
-
-
-def answer(folder: Folder, count: int | None = None) -> Folder:
-    """Run units of a folder, ``count`` or all, without workers."""
-    with folder.store(writable=True) as store:
-        for number, unit in store.waiting()[:count]:
-            _, outcome = run_unit(unit.as_record())
-            folder.keep_answers(unit, outcome.answers)
-            store.keep(number, outcome, "here")
     return folder
 
 

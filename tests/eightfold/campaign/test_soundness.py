@@ -15,11 +15,10 @@ from eightfold.campaign.campaign import begin
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
 from eightfold.campaign.store import Store
-from eightfold.campaign.worker import run_unit
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.suite import Task
-from tests.support.campaign.asked import asked_of
+from tests.support.campaign.asked import answer, asked_of
 from tests.support.campaign.folders import Plan, broken, make_campaign
 from tests.support.campaign.reseal import reseal
 from tests.support.command import Call
@@ -46,18 +45,10 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def conform(path: Path) -> Path:
     profile = Profile.from_dict({"name": "mine", "claims": ["MAXIMUM"]})
-    task = Task.of("golden", profile, "smoke", 3)
+    units = list(Task.of("golden", profile, "smoke", 3).units("MAXIMUM", "process", "golden"))
     folder = Folder(path)
-    units = list(task.units("MAXIMUM", "process", "golden"))
     begin(folder, asked_of(units), units)
-    with folder.store(writable=True) as store:
-        session = store.begin_session(1)
-        for number, unit in store.waiting():
-            where, outcome = run_unit(unit.as_record())
-            folder.keep_answers(unit, outcome.answers)
-            store.keep(number, outcome, where)
-        store.end_session(session, "complete")
-    return path
+    return answer(folder).path
 
 
 class Judge:

@@ -38,6 +38,8 @@ TIGHT = {
 }
 """Configurations in which little fits, and one in which all does."""
 
+Shape = tuple[int, ...]
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
@@ -77,12 +79,7 @@ KERNELS: list[tuple[tuple[int, int], Pair, Pair]] = [
 
 
 def expect_convolved(
-    name: str,
-    shape: tuple[int, ...],
-    filters: tuple[int, ...],
-    config: str,
-    *window: Pair,
-    **more: Any,
+    name: str, shape: Shape, filters: Shape, config: str, *window: Pair, **more: Any
 ) -> None:
     """Expect golden's results of a convolution."""
     graph = Layers(shape).window(name, filters, *window, **more).graph()
@@ -126,9 +123,7 @@ def test_the_bias_of_a_dense_convolution_has_any_shape(channels: int) -> None:
         pytest.param((1, 3, 2, 5000), (9, 1, 1, 5000), "8x8", id="long windows"),
     ],
 )
-def test_groups_and_slices_are_convolved_apart(
-    shape: tuple[int, ...], filters: tuple[int, ...], config: str
-) -> None:
+def test_groups_and_slices_are_convolved_apart(shape: Shape, filters: Shape, config: str) -> None:
     expect_convolved(CONV, shape, filters, config)
 
 

@@ -1,9 +1,11 @@
-"""What ``campaign.json`` says was asked in a run of ``eightfold conform run``."""
+"""Runs of ``eightfold conform run`` without its command: what was asked, and the answers."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
+from eightfold.campaign.worker import run_unit
 from eightfold.conformance.suite import Task
 
 
@@ -18,3 +20,15 @@ def asked_of(units: Sequence[Unit]) -> dict[str, Any]:
         "claims": list(dict.fromkeys(unit.operator for unit in units)),
         "backend": units[0].backend,
     }
+
+
+def answer(folder: Folder, count: int | None = None) -> Folder:
+    """Run units of a folder, ``count`` or all, in a session without workers."""
+    with folder.store(writable=True) as store:
+        session = store.begin_session(1)
+        for number, unit in store.waiting()[:count]:
+            where, outcome = run_unit(unit.as_record())
+            folder.keep_answers(unit, outcome.answers)
+            store.keep(number, outcome, where)
+        store.end_session(session, "complete")
+    return folder

@@ -1,7 +1,6 @@
 """The page of a campaign: right, small, and in a browser."""
 
 import re
-from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +24,6 @@ from tests.support.browser import Browser
 from tests.support.campaign.folders import NASTY, Plan, broken, make_campaign, mixed, refused
 from tests.support.html import Element, broken_links, read_html
 from tests.support.models.single import one_operator
-
-WIDTHS = (400, 1600)
 
 
 def page_file(folder: Folder) -> Path:
@@ -241,34 +238,12 @@ def test_durations_have_two_units_at_most() -> None:
 @pytest.mark.slow
 def test_in_a_browser(ended: Folder, browser: Browser, tmp_path: Path) -> None:
     path = page_file(ended)
-    for width in WIDTHS:
-        for dark in (False, True):
-            assert browser.console(path, width=width, dark=dark) == []
-            picture = tmp_path / f"{width}-{dark}.png"
-            browser.screenshot(path, picture, width=width, dark=dark)
-            assert picture.stat().st_size > 10_000
+    browser.expect_sound(path, tmp_path)
     shown = read_html(browser.dom(path))
     assert broken_links(shown) == []
     (link,) = cells(shown)["ADD"]["golden"].all("a")
     (case,) = shown.follow(link).all("a")
     assert "seed 17" in shown.follow(case).text
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.usual
-def test_the_page_is_no_wider_than_the_window(
-    ended: Folder, browser: Browser, width: int, tmp_path: Path
-) -> None:
-    # The browser's windows have 500 pixels at least, so the page is opened within another.
-    frame = tmp_path / "frame.html"
-    inner = escape(page_file(ended).read_text("utf-8"))
-    frame.write_text(
-        f'<iframe style="width:{width}px;height:900px;border:0" srcdoc="{inner}"></iframe>'
-    )
-    root = "document.querySelector('iframe').contentDocument.documentElement"
-    sizes = browser.evaluate(frame, f"[{root}.clientWidth, {root}.scrollWidth]", width=1700)
-    assert sizes == [width, width]
 
 
 def tensors(path: Path, **arrays: np.ndarray) -> None:

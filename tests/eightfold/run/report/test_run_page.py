@@ -316,9 +316,7 @@ def test_the_browser_shows_it_without_complaint(
 ) -> None:
     path = tmp_path / "run.html"
     path.write_text(run_page(make()), "utf-8")
-    assert browser.console(path, width=width) == []
-    widths = "[document.documentElement.scrollWidth, innerWidth]"
-    assert browser.evaluate(path, widths, width=width) == [width, width]
+    browser.expect_sound(path, tmp_path, [width])
     broken = "[...document.querySelectorAll('a')].filter(a => !document.querySelector(a.hash))"
     assert browser.evaluate(path, f"{broken}.length", width=width) == 0
     drawn = "[...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().width)"
