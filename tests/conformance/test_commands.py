@@ -11,7 +11,6 @@ import pytest
 
 from eightfold.campaign import campaign
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.worker import run_unit
 from eightfold.conformance import suite as conformance
 from eightfold.conformance.c import SOURCES
 from eightfold.conformance.commands import UNITS as COMMANDS
@@ -21,6 +20,7 @@ from eightfold.conformance.profile import EVERY_UNIT, PROFILES, UNITS
 from eightfold.conformance.units.requantizer import RESULTS
 from eightfold.conformance.vectors.unit_files import hex_lines, write_unit
 from examples.digits.network import MODEL_FILE
+from tests.support.campaign.asked import answer
 from tests.support.command import Call, refusal
 from tests.support.conformance import bad_adapters
 
@@ -122,13 +122,9 @@ def stop_after(units: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a run end after some units, as its budget would; they run in this process."""
 
     def go_on(folder: Folder, **options: Any) -> str:
-        with folder.store(writable=True) as store:
-            waiting = store.waiting()
-            for number, unit in waiting[:units]:
-                _, outcome = run_unit(unit.as_record())
-                folder.keep_answers(unit, outcome.answers)
-                store.keep(number, outcome, "here")
-        return "complete" if units >= len(waiting) else "budget"
+        answer(folder, range(units))
+        with folder.store() as store:
+            return "budget" if store.waiting() else "complete"
 
     monkeypatch.setattr(campaign, "go_on", go_on)
 

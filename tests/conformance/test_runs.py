@@ -11,9 +11,8 @@ import pytest
 
 from eightfold.campaign.campaign import begin, repeat
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Case, Result, Unit
+from eightfold.campaign.records import Case, Result
 from eightfold.campaign.suite import suites
-from eightfold.campaign.worker import run_unit
 from eightfold.common.errors import InputError
 from eightfold.conformance import suite as conformance
 from eightfold.conformance.answers import (
@@ -34,7 +33,7 @@ from eightfold.conformance.runs import adapter_name, claims_of, judge_run, plann
 from eightfold.conformance.suite import Task
 from eightfold.conformance.verdict import NETWORKS
 from eightfold.conformance.verdict import CaseOutcome as Shown
-from tests.support.campaign.asked import asked_of
+from tests.support.campaign.asked import answer, asked_of
 
 ADAPTERS = """
 import numpy as np
@@ -98,12 +97,7 @@ def adapters(tmp_path: Path) -> Path:
 
 def ask(path: Path, adapter: Path, name: str, claims: Sequence[str] = ()) -> Folder:
     """Return the folder of a run that has ended, without workers."""
-    folder = planned_run(path, adapter, name, claims)
-    with folder.store(writable=True) as store:
-        for number, unit in store.waiting():
-            _, outcome = run_unit(unit.as_record())
-            keep(folder, number, unit, outcome)
-    return folder
+    return answer(planned_run(path, adapter, name, claims))
 
 
 def planned_run(path: Path, adapter: Path, name: str, claims: Sequence[str] = ()) -> Folder:
@@ -112,13 +106,6 @@ def planned_run(path: Path, adapter: Path, name: str, claims: Sequence[str] = ()
     folder = Folder(path)
     begin(folder, asked_of(units), units)
     return folder
-
-
-def keep(folder: Folder, number: int, unit: Unit, outcome: Result, state: str = "done") -> None:
-    with folder.store(writable=True) as store:
-        if outcome.answers:
-            folder.keep_answers(unit, outcome.answers)
-        store.keep(number, outcome, "here", state)
 
 
 @pytest.fixture(params=[20_000, 300])
@@ -184,17 +171,9 @@ def test_models_that_differ_are_kept_whole(tmp_path: Path, adapters: Path) -> No
         assert name == "MAXIMUM"
 
 
-def run_only(folder: Folder, places: Sequence[int]) -> None:
-    """Run some of the units that wait, by their places."""
-    with folder.store(writable=True) as store:
-        waiting = store.waiting()
-    for number, unit in (waiting[place] for place in places):
-        keep(folder, number, unit, run_unit(unit.as_record())[1])
-
-
 def test_claims_that_wait_are_incomplete(tmp_path: Path, adapters: Path) -> None:
     folder = planned_run(tmp_path / "run", adapters, "Models")
-    run_only(folder, [0])
+    answer(folder, [0])
     found = judge_run(folder).statement
     assert [(each.claim, each.cases, each.waiting) for each in found.findings] == [
         ("ADD", 4, 0),
@@ -209,12 +188,11 @@ def test_claims_that_wait_are_incomplete(tmp_path: Path, adapters: Path) -> None
 def test_a_wrong_operator_deviates_by_any_of_its_units(
     places: list[int], tmp_path: Path, adapters: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = judge_run(ask(tmp_path / "whole", adapters, "Broken", ["MAXIMUM"])).statement.findings[
-        0
-    ]
+    asked = ask(tmp_path / "whole", adapters, "Broken", ["MAXIMUM"])
+    (whole,) = judge_run(asked).statement.findings
     monkeypatch.setattr(conformance, "TOGETHER", 2)
     folder = planned_run(tmp_path / "run", adapters, "Broken", ["MAXIMUM"])
-    run_only(folder, places)
+    answer(folder, places)
     judged = judge_run(folder)
     (finding,) = judged.statement.findings
     answered = [str(number) for place in places for number in (2 * place, 2 * place + 1)]
@@ -233,7 +211,7 @@ def test_cases_of_a_unit_keep_their_numbers_when_others_wait(
     whole = judge_run(ask(tmp_path / "whole", adapters, "Wrong")).statement.findings[0]
     monkeypatch.setattr(conformance, "SHARE", 300)
     folder = planned_run(tmp_path / "run", adapters, "Wrong")
-    run_only(folder, places)
+    answer(folder, places)
     (finding,) = judge_run(folder).statement.findings
     answered = {
         n for place in places for n in range(300 * place, min(300 * place + 300, whole.asked))
@@ -251,10 +229,9 @@ def test_what_was_lost_counts_as_crashed(
 ) -> None:
     folder = planned_run(tmp_path / "run", adapters, name, [claim])
     with folder.store(writable=True) as store:
-        waiting = store.waiting()
-    for number, unit in waiting:
-        cases = tuple(Case(seed=seed, verdict="lost", operator=claim) for seed in unit.seeds)
-        keep(folder, number, unit, Result(cases=cases), "lost")
+        for number, unit in store.waiting():
+            cases = tuple(Case(seed=seed, verdict="lost", operator=claim) for seed in unit.seeds)
+            store.keep(number, Result(cases=cases), "here", "lost")
     (finding,) = judge_run(folder).statement.findings
     assert finding.counts[Shown.CRASHED] == finding.cases > 0
 
@@ -281,25 +258,20 @@ def test_an_adapter_that_has_changed_is_refused(tmp_path: Path, adapters: Path) 
 
 
 @pytest.mark.parametrize(
-    ("name", "claims", "message"),
+    ("name", "profile", "claims", "message"),
     [
-        ("Right", ["ADD"], "does not claim ADD of what this adapter computes; use requantizer"),
-        ("Models", ["SUB"], "does not claim SUB of what this adapter computes; use ADD, MAXIMUM"),
+        ("Right", PROFILE, ["ADD"], "ADD of what this adapter computes; use requantizer"),
+        ("Models", PROFILE, ["SUB"], "SUB of what this adapter computes; use ADD, MAXIMUM"),
+        ("Right", PROFILE.replace(claims=("dot",)), [], "requantizer; add to its claims"),
     ],
+    ids=["operators of a unit", "another operator", "another unit"],
 )
 def test_claims_are_those_of_the_profile_and_the_adapter(
-    adapters: Path, name: str, claims: list[str], message: str
+    adapters: Path, name: str, profile: Profile, claims: list[str], message: str
 ) -> None:
     task = Task.of(adapter_name(f"{adapters}:{name}"), PROFILE, "smoke", 0)
-    with pytest.raises(InputError, match=re.escape(message)):
-        claims_of(task.load(), PROFILE, claims)
-
-
-def test_a_profile_without_the_adapters_unit_is_refused(adapters: Path) -> None:
-    task = Task.of(adapter_name(f"{adapters}:Right"), PROFILE, "smoke", 0)
-    other = PROFILE.replace(claims=("dot",))
-    with pytest.raises(InputError, match="does not claim requantizer; add to its claims"):
-        claims_of(task.load(), other)
+    with pytest.raises(InputError, match=re.escape(f"does not claim {message}")):
+        claims_of(task.load(), profile, claims)
 
 
 def test_another_folder_is_no_run(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Runs of ``eightfold conform run`` without its command: what was asked, and the answers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from eightfold.campaign.folder import Folder
@@ -22,13 +22,15 @@ def asked_of(units: Sequence[Unit]) -> dict[str, Any]:
     }
 
 
-def answer(folder: Folder, count: int | None = None) -> Folder:
-    """Run units of a folder, ``count`` or all, in a session without workers."""
+def answer(folder: Folder, places: Iterable[int] | None = None) -> Folder:
+    """Run the units that wait, or those at some places among them, in a session without workers."""
     with folder.store(writable=True) as store:
         session = store.begin_session(1)
-        for number, unit in store.waiting()[:count]:
+        waiting = store.waiting()
+        for number, unit in waiting if places is None else [waiting[place] for place in places]:
             where, outcome = run_unit(unit.as_record())
-            folder.keep_answers(unit, outcome.answers)
+            if outcome.answers:
+                folder.keep_answers(unit, outcome.answers)
             store.keep(number, outcome, where)
         store.end_session(session, "complete")
     return folder

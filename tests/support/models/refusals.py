@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -42,16 +43,30 @@ class Refusal:
     """What every element of the inputs is; None is random."""
 
 
-def rejected(message: str, make, *arguments, fill: float | None = None, **more) -> Refusal:
-    return Refusal(partial(make, *arguments, **more), OracleRejected, message, fill)
+Row = Callable[[str], Refusal]
+"""A refusal by the operator that refuses."""
 
 
-def aborted(message: str, make, *arguments, fill: float | None = None, **more) -> Refusal:
-    return Refusal(partial(make, *arguments, **more), OracleAborted, message, fill)
+def row(
+    outcome: type[OracleRejected] | type[OracleAborted] | None,
+    message: str,
+    make: Callable[..., bytes],
+    *arguments: Any,
+    fill: float | None = None,
+    **more: Any,
+) -> Row:
+    """Return a refusal of what ``make`` builds, of the operator where it takes its name."""
+
+    def of(operator: str) -> Refusal:
+        name = (operator,) if make in BY_NAME else ()
+        return Refusal(partial(make, *name, *arguments, **more), outcome, message, fill)
+
+    return of
 
 
-def undefined(message: str, make, *arguments, fill: float | None = None, **more) -> Refusal:
-    return Refusal(partial(make, *arguments, **more), None, message, fill)
+rejected = partial(row, OracleRejected)
+aborted = partial(row, OracleAborted)
+undefined = partial(row, None)
 
 
 def load_any_shape(model: bytes) -> Graph:
@@ -190,18 +205,27 @@ def strided(begin, end, strides, shape=(4, 5), **options) -> bytes:
     return moved("STRIDED_SLICE", shape, shape, begin, end, strides, options=options)
 
 
-REFUSALS: dict[str, Refusal] = {
-    "ADD output multiplier 1": aborted("multiplier", binary, "ADD", (0.5, 0.25, 2.0**-20)),
-    "ADD output multiplier above 1": aborted("multiplier", binary, "ADD", (0.5, 0.25, 2.0**-22)),
-    "ADD broadcast of rank 9": aborted("rank 8", one_operator, "ADD", NINE, NINE[0]),
+BY_NAME = (one_operator, binary, unary, moved, pool, comparison, nine, shapes, reduced, resized)
+"""Makers that build models of any operator, whose name comes first."""
+
+
+def by_rule(rows: dict[str, Row]) -> dict[str, Refusal]:
+    """Return refusals by their rules, which begin with the operator."""
+    return {rule: of(rule.split()[0]) for rule, of in rows.items()}
+
+
+_REFUSALS: dict[str, Row] = {
+    "ADD output multiplier 1": aborted("multiplier", binary, (0.5, 0.25, 2.0**-20)),
+    "ADD output multiplier above 1": aborted("multiplier", binary, (0.5, 0.25, 2.0**-22)),
+    "ADD broadcast of rank 9": aborted("rank 8", one_operator, NINE, NINE[0]),
     "ADD shapes that do not broadcast": rejected(
-        "do not broadcast", one_operator, "ADD", [(2, 3), (2, 2)], (2, 3)
+        "do not broadcast", one_operator, [(2, 3), (2, 2)], (2, 3)
     ),
     "ADD bound outside int32": rejected(
-        "leaves int32", binary, "ADD", (1e-12, 1e-12, 1e-10), options=OVERFLOW
+        "leaves int32", binary, (1e-12, 1e-12, 1e-10), options=OVERFLOW
     ),
-    "SUB output multiplier 1": aborted("multiplier", binary, "SUB", (0.5, 0.25, 2.0**-20)),
-    "MUL broadcast of rank 9": aborted("rank 8", one_operator, "MUL", NINE, NINE[0]),
+    "SUB output multiplier 1": aborted("multiplier", binary, (0.5, 0.25, 2.0**-20)),
+    "MUL broadcast of rank 9": aborted("rank 8", one_operator, NINE, NINE[0]),
     "BATCH_MATMUL of a vector": rejected("rank 1", product, (3,), (3, 4)),
     "BATCH_MATMUL of rank 6": rejected("rank 6", product, (1, 1, 1, 1, 2, 3), (3, 4)),
     "BATCH_MATMUL of other lengths": rejected("by columns of 4", product, (2, 3), (4, 3)),
@@ -249,69 +273,52 @@ REFUSALS: dict[str, Refusal] = {
     "FULLY_CONNECTED last size with keep_num_dims": rejected(
         "last size", dense, inputs=8, keep_num_dims=True
     ),
-    "LOGISTIC output scale": rejected("1/256", unary, "LOGISTIC", (0.5, 1 / 128)),
-    "AVERAGE_POOL_2D stride 0": rejected("stride", pool, "AVERAGE_POOL_2D", stride_h=0),
+    "LOGISTIC output scale": rejected("1/256", unary, (0.5, 1 / 128)),
+    "AVERAGE_POOL_2D stride 0": rejected("stride", pool, stride_h=0),
     "SOFTMAX output scale": rejected("1/256", softmax, out=1 / 255),
     "SOFTMAX output zero point": rejected("-128", softmax, zero_point=-127),
     "SOFTMAX tiny input scale": aborted("multiplier", softmax, scale=2.0**-26),
     "SOFTMAX of 512 equal logits": aborted("512", softmax, length=512, fill=7),
     "MEAN axis out of range": rejected(
-        "axes", one_operator, "MEAN", [(2, 2)], (2,), constants=(np.array([2], np.int32),)
+        "axes", one_operator, [(2, 2)], (2,), constants=(np.array([2], np.int32),)
     ),
     "PAD of rank 6": rejected("rank 5", padded, (1, 1, 1, 1, 1, 1), [[0, 0]] * 6),
     "PAD negative": rejected("negative", padded, (2, 2), [[0, -1], [0, 0]]),
     "PAD pairs missing": rejected("pairs", padded, (2, 2), [[0, 1]]),
     "RESHAPE to another size": rejected(
-        "do not fit", one_operator, "RESHAPE", [(2, 2)], (5,), options={"new_shape": [5]}
+        "do not fit", one_operator, [(2, 2)], (5,), options={"new_shape": [5]}
     ),
     "RESHAPE with two unknown sizes": rejected(
-        "not complete", one_operator, "RESHAPE", [(2, 2)], (2, 2), options={"new_shape": [-1, -1]}
+        "not complete", one_operator, [(2, 2)], (2, 2), options={"new_shape": [-1, -1]}
     ),
-    **{
-        f"{name} scale 1": aborted("multiplier", comparison, name, (0.5, 1.0))
-        for name in COMPARISONS
-    },
-    "LESS broadcast of rank 9": aborted("rank 8", nine, "LESS", np.bool_),
-    "LESS shapes that do not broadcast": rejected("do not broadcast", shapes, "LESS", np.bool_),
-    "MAXIMUM broadcast of rank 9": aborted("rank 8", nine, "MAXIMUM"),
-    "MINIMUM broadcast of rank 9": aborted("rank 8", nine, "MINIMUM"),
-    "MINIMUM shapes that do not broadcast": rejected("do not broadcast", shapes, "MINIMUM"),
-    "SUB broadcast of rank 9": aborted("rank 8", nine, "SUB"),
-    "PRELU broadcast of rank 9": aborted("rank 8", nine, "PRELU"),
-    "PRELU alpha larger than the input": rejected(
-        "larger", one_operator, "PRELU", [(3,), (2, 3)], (2, 3)
-    ),
-    "PRELU shapes that do not broadcast": rejected("do not broadcast", shapes, "PRELU"),
-    "HARD_SWISH output scale too small": rejected("too small", unary, "HARD_SWISH", (64.0, 0.5)),
-    "L2_NORMALIZATION output scale": rejected("1/128", unary, "L2_NORMALIZATION", (0.5, 1 / 127)),
-    "L2_NORMALIZATION output zero point": rejected(
-        "zero point 0", unary, "L2_NORMALIZATION", (0.5, 1 / 128), (0, 1)
-    ),
+    **{f"{name} scale 1": aborted("multiplier", comparison, (0.5, 1.0)) for name in COMPARISONS},
+    "LESS broadcast of rank 9": aborted("rank 8", nine, np.bool_),
+    "LESS shapes that do not broadcast": rejected("do not broadcast", shapes, np.bool_),
+    "MAXIMUM broadcast of rank 9": aborted("rank 8", nine),
+    "MINIMUM broadcast of rank 9": aborted("rank 8", nine),
+    "MINIMUM shapes that do not broadcast": rejected("do not broadcast", shapes),
+    "SUB broadcast of rank 9": aborted("rank 8", nine),
+    "PRELU broadcast of rank 9": aborted("rank 8", nine),
+    "PRELU alpha larger than the input": rejected("larger", one_operator, [(3,), (2, 3)], (2, 3)),
+    "PRELU shapes that do not broadcast": rejected("do not broadcast", shapes),
+    "HARD_SWISH output scale too small": rejected("too small", unary, (64.0, 0.5)),
+    "L2_NORMALIZATION output scale": rejected("1/128", unary, (0.5, 1 / 127)),
+    "L2_NORMALIZATION output zero point": rejected("zero point 0", unary, (0.5, 1 / 128), (0, 1)),
     "L2_NORMALIZATION fused RELU": rejected(
-        "fuse",
-        unary,
-        "L2_NORMALIZATION",
-        (0.5, 1 / 128),
-        options={"fused_activation_function": "RELU"},
+        "fuse", unary, (0.5, 1 / 128), options={"fused_activation_function": "RELU"}
     ),
-    "LOG_SOFTMAX output scale": rejected("16/256", unary, "LOG_SOFTMAX", (0.5, 1 / 17), (0, 127)),
-    "LOG_SOFTMAX output zero point": rejected(
-        "zero point 127", unary, "LOG_SOFTMAX", (0.5, 1 / 16), (0, 126)
-    ),
-    "LOG_SOFTMAX tiny input scale": aborted(
-        "multiplier", unary, "LOG_SOFTMAX", (2.0**-26, 1 / 16), (0, 127)
-    ),
+    "LOG_SOFTMAX output scale": rejected("16/256", unary, (0.5, 1 / 17), (0, 127)),
+    "LOG_SOFTMAX output zero point": rejected("zero point 127", unary, (0.5, 1 / 16), (0, 126)),
+    "LOG_SOFTMAX tiny input scale": aborted("multiplier", unary, (2.0**-26, 1 / 16), (0, 127)),
     **{
-        f"{name} axis out of range": rejected("axes", reduced, name, [2])
+        f"{name} axis out of range": rejected("axes", reduced, [2])
         for name in ("SUM", "REDUCE_MAX", "REDUCE_MIN")
     },
-    "REDUCE_MAX scales differ": rejected("same scale", reduced, "REDUCE_MAX", scales=(0.5, 0.25)),
-    "REDUCE_MIN zero points differ": rejected(
-        "same scale", reduced, "REDUCE_MIN", zero_points=(0, 1)
-    ),
-    "ARG_MAX axis out of range": rejected("axes", reduced, "ARG_MAX", [2], **INT32_INDEX),
-    "ARG_MIN negative axis out of range": rejected("axes", reduced, "ARG_MIN", [-3], **INT32_INDEX),
-    "ARG_MIN two axes": rejected("one integer", reduced, "ARG_MIN", [0, 1], **INT32_INDEX),
+    "REDUCE_MAX scales differ": rejected("same scale", reduced, scales=(0.5, 0.25)),
+    "REDUCE_MIN zero points differ": rejected("same scale", reduced, zero_points=(0, 1)),
+    "ARG_MAX axis out of range": rejected("axes", reduced, [2], **INT32_INDEX),
+    "ARG_MIN negative axis out of range": rejected("axes", reduced, [-3], **INT32_INDEX),
+    "ARG_MIN two axes": rejected("one integer", reduced, [0, 1], **INT32_INDEX),
     "TRANSPOSE_CONV output of another size": rejected("do not give", transposed, (1, 4, 4, 1)),
     "TRANSPOSE_CONV output smaller than the filter": rejected(
         "do not give", transposed, (1, 1, 1, 1)
@@ -365,33 +372,25 @@ REFUSALS: dict[str, Refusal] = {
     "PADV2 two values": rejected("one element", filled, (np.array([7, 8], np.int8), 0.5, 0, 0)),
     "PADV2 of rank 6": rejected("rank 5", filled, SEVEN, [[0, 0]] * 6, (1,) * 6),
     "PADV2 negative": rejected("negative", filled, SEVEN, [[0, -1], [0, 0]]),
-    "SQUEEZE size not 1": rejected(
-        "not all 1", moved, "SQUEEZE", (1, 2), (2,), options={"squeeze_dims": [1]}
-    ),
+    "SQUEEZE size not 1": rejected("not all 1", moved, (1, 2), (2,), options={"squeeze_dims": [1]}),
     "SQUEEZE dimension out of range": rejected(
-        "not all 1", moved, "SQUEEZE", (1, 2), (2,), options={"squeeze_dims": [2]}
+        "not all 1", moved, (1, 2), (2,), options={"squeeze_dims": [2]}
     ),
-    "SQUEEZE of rank 9": rejected("rank 8", moved, "SQUEEZE", NINE[0], (2,)),
-    "EXPAND_DIMS axis out of range": rejected("axis 3", moved, "EXPAND_DIMS", (2, 3), (6,), 3),
-    "EXPAND_DIMS negative axis out of range": rejected(
-        "axis -4", moved, "EXPAND_DIMS", (2, 3), (6,), -4
-    ),
-    "EXPAND_DIMS two axes": rejected("one integer", moved, "EXPAND_DIMS", (2, 3), (6,), [0, 1]),
+    "SQUEEZE of rank 9": rejected("rank 8", moved, NINE[0], (2,)),
+    "EXPAND_DIMS axis out of range": rejected("axis 3", moved, (2, 3), (6,), 3),
+    "EXPAND_DIMS negative axis out of range": rejected("axis -4", moved, (2, 3), (6,), -4),
+    "EXPAND_DIMS two axes": rejected("one integer", moved, (2, 3), (6,), [0, 1]),
     "EXPAND_DIMS zero points differ": rejected(
-        "same scale", moved, "EXPAND_DIMS", (2, 3), (1, 2, 3), 0, zero_points=(0, 4)
+        "same scale", moved, (2, 3), (1, 2, 3), 0, zero_points=(0, 4)
     ),
-    "TRANSPOSE of rank 9": rejected("rank 8", moved, "TRANSPOSE", NINE[0], NINE[0], list(range(9))),
-    "TRANSPOSE entry out of range": rejected(
-        "does not permute", moved, "TRANSPOSE", (2, 3), (3, 2), [2, 0]
-    ),
-    "TRANSPOSE entry missing": rejected(
-        "does not permute", moved, "TRANSPOSE", (2, 3), (3, 2), [0]
-    ),
-    "SLICE begin negative": rejected("do not fit", moved, "SLICE", (4,), (1,), [-1], [1]),
-    "SLICE begin beyond the end": rejected("do not fit", moved, "SLICE", (4,), (1,), [5], [-1]),
-    "SLICE size of -2": rejected("do not fit", moved, "SLICE", (4,), (1,), [0], [-2]),
-    "SLICE beyond the end": rejected("do not fit", moved, "SLICE", (4,), (3,), [2], [3]),
-    "SLICE numbers missing": rejected("needs 2", moved, "SLICE", (2, 4), (1, 4), [1], [1]),
+    "TRANSPOSE of rank 9": rejected("rank 8", moved, NINE[0], NINE[0], list(range(9))),
+    "TRANSPOSE entry out of range": rejected("does not permute", moved, (2, 3), (3, 2), [2, 0]),
+    "TRANSPOSE entry missing": rejected("does not permute", moved, (2, 3), (3, 2), [0]),
+    "SLICE begin negative": rejected("do not fit", moved, (4,), (1,), [-1], [1]),
+    "SLICE begin beyond the end": rejected("do not fit", moved, (4,), (1,), [5], [-1]),
+    "SLICE size of -2": rejected("do not fit", moved, (4,), (1,), [0], [-2]),
+    "SLICE beyond the end": rejected("do not fit", moved, (4,), (3,), [2], [3]),
+    "SLICE numbers missing": rejected("needs 2", moved, (2, 4), (1, 4), [1], [1]),
     "STRIDED_SLICE stride 0": rejected("must not be 0", strided, [0, 0], [1, 1], [1, 0]),
     "STRIDED_SLICE stride -2^31": rejected(
         "must not be -2147483648", strided, [3, 0], [0, 1], [-(1 << 31), 1]
@@ -404,14 +403,14 @@ REFUSALS: dict[str, Refusal] = {
         "batch_dims", gathered, [[1], [0]], axis=0, batch_dims=1
     ),
     "GATHER batches differ": rejected("differ", gathered, [[1]], axis=1, batch_dims=1),
-    "GATHER of a scalar": rejected("axis 0", moved, "GATHER", (), (1,), [0]),
-    "GATHER_ND negative index": rejected("0..", moved, "GATHER_ND", (2, 3), (1,), [[1, -1]]),
-    "GATHER_ND index beyond the end": rejected("0..", moved, "GATHER_ND", (2, 3), (1,), [[0, 3]]),
+    "GATHER of a scalar": rejected("axis 0", moved, (), (1,), [0]),
+    "GATHER_ND negative index": rejected("0..", moved, (2, 3), (1,), [[1, -1]]),
+    "GATHER_ND index beyond the end": rejected("0..", moved, (2, 3), (1,), [[0, 3]]),
     "GATHER_ND too many coordinates": rejected(
-        "3 coordinates in rank 2", moved, "GATHER_ND", (2, 3), (1,), [[0, 0, 0]]
+        "3 coordinates in rank 2", moved, (2, 3), (1,), [[0, 0, 0]]
     ),
-    "GATHER_ND of a scalar": rejected("scalar", moved, "GATHER_ND", (), (), [0]),
-    "GATHER_ND at a scalar": rejected("scalar", moved, "GATHER_ND", (2, 3), (3,), 0),
+    "GATHER_ND of a scalar": rejected("scalar", moved, (), (), [0]),
+    "GATHER_ND at a scalar": rejected("scalar", moved, (2, 3), (3,), 0),
     "SCATTER_ND negative index": rejected("0..", scattered, [[1, -1]], (1,), 2, 3),
     "SCATTER_ND index beyond the end": rejected("0..", scattered, [[0, 3]], (1,), 2, 3),
     "SCATTER_ND updates of another size": rejected("not ", scattered, [[1], [0]], (2, 2), 2, 3),
@@ -443,7 +442,7 @@ REFUSALS: dict[str, Refusal] = {
     "REVERSE_V2 axis named twice": rejected("next to", reversed_axes, [1, 1]),
     "REVERSE_V2 no axis": aborted("needs an axis", reversed_axes, []),
     "REVERSE_V2 axis that is a scalar": rejected("vector", reversed_axes, 1),
-    "REVERSE_V2 of rank 9": rejected("rank 8", moved, "REVERSE_V2", NINE[0], NINE[0], [1]),
+    "REVERSE_V2 of rank 9": rejected("rank 8", moved, NINE[0], NINE[0], [1]),
     "TILE negative": rejected("none negative", tiled, [-1, 1]),
     "TILE multiples missing": rejected("multiples must be 2", tiled, [2]),
     "BROADCAST_TO another size": rejected("does not broadcast", broadcast, [2, 4]),
@@ -451,17 +450,15 @@ REFUSALS: dict[str, Refusal] = {
     "BROADCAST_TO negative size": rejected("does not broadcast", broadcast, [-1, 2, 3]),
     "BROADCAST_TO shape of rank 2": rejected("vector", broadcast, [[2, 3]]),
     "SPACE_TO_DEPTH not divisible": rejected(
-        "do not divide", moved, "SPACE_TO_DEPTH", (1, 3, 4, 2), (1, 1, 2, 8), options=BLOCK
+        "do not divide", moved, (1, 3, 4, 2), (1, 1, 2, 8), options=BLOCK
     ),
     "SPACE_TO_DEPTH block of 0": rejected(
-        "at least 1", moved, "SPACE_TO_DEPTH", (1, 2, 4, 2), (1,), options={"block_size": 0}
+        "at least 1", moved, (1, 2, 4, 2), (1,), options={"block_size": 0}
     ),
     "DEPTH_TO_SPACE not divisible": rejected(
-        "no multiple", moved, "DEPTH_TO_SPACE", (1, 1, 2, 6), (1, 2, 4, 1), options=BLOCK
+        "no multiple", moved, (1, 1, 2, 6), (1, 2, 4, 1), options=BLOCK
     ),
-    "DEPTH_TO_SPACE of rank 3": rejected(
-        "rank must be 4", moved, "DEPTH_TO_SPACE", (1, 2, 8), (1,), options=BLOCK
-    ),
+    "DEPTH_TO_SPACE of rank 3": rejected("rank must be 4", moved, (1, 2, 8), (1,), options=BLOCK),
     "SPACE_TO_BATCH_ND not divisible": rejected("do not divide", to_batches, (1, 3, 2, 1)),
     "SPACE_TO_BATCH_ND zero points differ": rejected("same scale", to_batches, zero_points=(0, 1)),
     "SPACE_TO_BATCH_ND scales differ": rejected("same scale", to_batches, scales=(0.5, 0.25)),
@@ -482,22 +479,21 @@ REFUSALS: dict[str, Refusal] = {
     "RESIZE_BILINEAR of rank 3": rejected("rank 4", bilinear, [3, 3], (2, 2, 1)),
     "RESIZE_NEAREST_NEIGHBOR of rank 3": rejected("rank 4", nearest, [3, 3], (2, 2, 1)),
     "RESIZE_NEAREST_NEIGHBOR three sizes": rejected("new size", nearest, [3, 3, 3]),
-    "RSQRT of a negative number": rejected(
-        "code -1, below the zero", unary, "RSQRT", HALF, fill=-1
-    ),
-    "SQRT of a negative number": rejected("code -1, below", unary, "SQRT", HALF, fill=-1),
+    "RSQRT of a negative number": rejected("code -1, below the zero", unary, HALF, fill=-1),
+    "SQRT of a negative number": rejected("code -1, below", unary, HALF, fill=-1),
 }
+REFUSALS = by_rule(_REFUSALS)
 """Refusals by the rule that the model breaks."""
 
-UNDEFINED: dict[str, Refusal] = {
-    "SUB output multiplier above 1": undefined("below 1", binary, "SUB", (0.5, 0.25, 2.0**-22)),
-    "MUL left shift of 32": undefined("shift", binary, "MUL", (2.0**10, 2.0**10, 2.0**-12)),
-    "QUANTIZE left shift of 32": undefined("shift", unary, "QUANTIZE", (2.0**16, 2.0**-16)),
-    "RELU6 bound outside int32": undefined("leaves int32", unary, "RELU6", (1e-12, 1e-12)),
-    "TANH entry outside int32": undefined("leaves int32", unary, "TANH", (0.5, 1e-12)),
-    "SQRT result outside int32": undefined("leaves int32", unary, "SQRT", (0.5, 1e-12), fill=5),
-    "RSQRT right shift above 31": undefined("shift", unary, "RSQRT", (1.0, 2.0**14), fill=5),
-    "TANH entry no number": undefined("leaves int32", unary, "TANH", (0.5, 1e-45)),
+_UNDEFINED: dict[str, Row] = {
+    "SUB output multiplier above 1": undefined("below 1", binary, (0.5, 0.25, 2.0**-22)),
+    "MUL left shift of 32": undefined("shift", binary, (2.0**10, 2.0**10, 2.0**-12)),
+    "QUANTIZE left shift of 32": undefined("shift", unary, (2.0**16, 2.0**-16)),
+    "RELU6 bound outside int32": undefined("leaves int32", unary, (1e-12, 1e-12)),
+    "TANH entry outside int32": undefined("leaves int32", unary, (0.5, 1e-12)),
+    "SQRT result outside int32": undefined("leaves int32", unary, (0.5, 1e-12), fill=5),
+    "RSQRT right shift above 31": undefined("shift", unary, (1.0, 2.0**14), fill=5),
+    "TANH entry no number": undefined("leaves int32", unary, (0.5, 1e-45)),
     "BATCH_MATMUL multiplier outside float32": undefined(
         "finite", product, (2, 3), (3, 4), scales=(1e30, 1e30, 1.0)
     ),
@@ -512,21 +508,16 @@ UNDEFINED: dict[str, Refusal] = {
     "CONV_2D output without elements": undefined(
         "does not fit", convolution, weights=weights_of((2, 3, 3, 3))
     ),
-    "MAX_POOL_2D output without elements": undefined(
-        "does not fit", pool, "MAX_POOL_2D", filter_height=4
-    ),
-    "MAX_POOL_2D window far beyond the input": undefined(
-        "does not fit", pool, "MAX_POOL_2D", filter_height=8
-    ),
-    "AVERAGE_POOL_2D window of 0": undefined("kernel", pool, "AVERAGE_POOL_2D", filter_width=0),
+    "MAX_POOL_2D output without elements": undefined("does not fit", pool, filter_height=4),
+    "MAX_POOL_2D window far beyond the input": undefined("does not fit", pool, filter_height=8),
+    "AVERAGE_POOL_2D window of 0": undefined("kernel", pool, filter_width=0),
     **{
-        f"{name} scale above 1": undefined("below 1", comparison, name, (1.5, 0.5))
+        f"{name} scale above 1": undefined("below 1", comparison, (1.5, 0.5))
         for name in COMPARISONS
     },
     "L2_NORMALIZATION row that overflows": undefined(
         r"less than 2\^31",
         one_operator,
-        "L2_NORMALIZATION",
         [(1, 33_026)],
         (1, 33_026),
         scales=(0.5, 1 / 128),
@@ -536,7 +527,6 @@ UNDEFINED: dict[str, Refusal] = {
     "LOG_SOFTMAX of 4096 equal logits": undefined(
         "less than 4096",
         one_operator,
-        "LOG_SOFTMAX",
         [(1, 4096)],
         (1, 4096),
         scales=(0.5, 1 / 16),
@@ -544,31 +534,19 @@ UNDEFINED: dict[str, Refusal] = {
         fill=7,
     ),
     "LEAKY_RELU slope not a number": undefined(
-        "finite", unary, "LEAKY_RELU", (0.5, 0.5), options={"alpha": float("nan")}
+        "finite", unary, (0.5, 0.5), options={"alpha": float("nan")}
     ),
-    "LEAKY_RELU left shift of 32": undefined(
-        "shift", unary, "LEAKY_RELU", (2.0**16, 2.0**-16), options=LEAKY
-    ),
-    "PRELU left shift of 32": undefined("shift", binary, "PRELU", (2.0**16, 0.5, 2.0**-16)),
-    "SUM left shift of 32": undefined("shift", reduced, "SUM", scales=(2.0**16, 2.0**-16)),
-    "HARD_SWISH input scale beyond int32": undefined(
-        "too large", unary, "HARD_SWISH", (2.0**24, 2.0**20)
-    ),
+    "LEAKY_RELU left shift of 32": undefined("shift", unary, (2.0**16, 2.0**-16), options=LEAKY),
+    "PRELU left shift of 32": undefined("shift", binary, (2.0**16, 0.5, 2.0**-16)),
+    "SUM left shift of 32": undefined("shift", reduced, scales=(2.0**16, 2.0**-16)),
+    "HARD_SWISH input scale beyond int32": undefined("too large", unary, (2.0**24, 2.0**20)),
     "QUANTIZE of not a number": undefined(
-        "fits int32",
-        one_operator,
-        "QUANTIZE",
-        [(2,)],
-        (2,),
-        source_dtype=np.float32,
-        fill=float("nan"),
+        "fits int32", one_operator, [(2,)], (2,), source_dtype=np.float32, fill=float("nan")
     ),
     "QUANTIZE of a float outside int32": undefined(
-        "fits int32", one_operator, "QUANTIZE", [(2,)], (2,), source_dtype=np.float32, fill=-1.1e9
+        "fits int32", one_operator, [(2,)], (2,), source_dtype=np.float32, fill=-1.1e9
     ),
-    "TRANSPOSE dimension named twice": undefined(
-        "twice", moved, "TRANSPOSE", (2, 3), (2, 2), [0, 0]
-    ),
+    "TRANSPOSE dimension named twice": undefined("twice", moved, (2, 3), (2, 2), [0, 0]),
     "STRIDED_SLICE shrinks beyond the end": undefined(
         "no element", strided, [4, 0], [5, 5], [1, 1], shrink_axis_mask=1
     ),
@@ -586,10 +564,11 @@ UNDEFINED: dict[str, Refusal] = {
     ),
     **{
         f"RESIZE_BILINEAR {size} to {count} reads beyond the end": undefined(
-            "beyond the input's end", resized, "RESIZE_BILINEAR", [count, 1], (1, size, 1, 1)
+            "beyond the input's end", resized, [count, 1], (1, size, 1, 1)
         )
         # The first counts that fail, of the reference's own table of such sizes.
         for size, count in ((1, 55), (2, 65), (3, 89), (4, 101), (8, 129), (16, 201), (64, 416))
     },
 }
+UNDEFINED = by_rule(_UNDEFINED)
 """Models that LiteRT runs although no number follows from their arithmetic; golden's message."""
