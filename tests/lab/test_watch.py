@@ -11,7 +11,7 @@ from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Case, Result, Unit, Verdict
 from eightfold.common.errors import InputError
 from lab import watch
-from tests.eightfold.run.reference.test_origin import FAKE, install
+from tests.eightfold.run.reference.test_oracle import FAKE, install
 
 
 def ended(folder: Folder, verdicts: dict[str, list[Verdict]]) -> None:

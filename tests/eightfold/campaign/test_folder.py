@@ -1,21 +1,25 @@
-"""A campaign's folder is begun once, run by one process, and never chooses code that runs."""
+"""A campaign's folder is begun once, and never chooses code; its database keeps a unit whole."""
 
 import hashlib
+import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from eightfold.campaign.campaign import begin
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Unit
+from eightfold.campaign.records import Case, Result, Unit
 from eightfold.campaign.store import Store
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.suite import Task
+from lab.suites.operators import SOON
 from tests.support.campaign.asked import answer, asked_of
+from tests.support.campaign.units import units_of
 from tests.support.command import Call
 
 UNITS = [Unit(suite="operators", operator="ADD", first=0, count=3, backend="golden")]
@@ -130,3 +134,164 @@ def test_time_never_goes_back_within_a_session(
     with Store(tmp_path / "results.sqlite", writable=True) as store:
         store.end_session(store.begin_session(1), "complete")
         assert 0 <= min(started for started, *_ in store.sessions()) < 60
+
+
+SEVERAL = [
+    Unit(suite="operators", operator=name, first=first, count=3, backend="golden")
+    for name in ("ADD", "RELU")
+    for first in (0, 3)
+]
+
+
+def outcome(unit: Unit, verdict="passed", hits=0) -> Result:
+    """Return an outcome of a unit whose last case ended so."""
+    cases = [Case(seed=seed, operator=unit.operator, verdict="passed") for seed in unit.seeds]
+    cases[-1] = replace(cases[-1], verdict=verdict, message="why")
+    return Result(
+        cases=tuple(cases), hits={(unit.operator, "rank", "1"): hits} if hits else {}, seconds=0.5
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    with Store(tmp_path / "results.sqlite", writable=True) as store:
+        store.plan(SEVERAL)
+        yield store
+
+
+def test_a_plan_is_kept_once_and_in_its_order(store: Store) -> None:
+    store.plan(SEVERAL)
+    assert [unit for _, unit in store.waiting()] == SEVERAL
+    assert store.total_cases() == 12
+    assert store.counts() == {
+        ("operators", "ADD", "golden", "waiting"): 6,
+        ("operators", "RELU", "golden", "waiting"): 6,
+    }
+
+
+def test_what_has_ended_waits_no_more(store: Store) -> None:
+    store.keep(1, outcome(SEVERAL[0], "failed", 2), "here 1")
+    store.keep(3, outcome(SEVERAL[2], "refused", 3), "here 2")
+    assert [number for number, _ in store.waiting()] == [2, 4]
+    assert dict(store.verdicts()) == {"passed": 4, "failed": 1, "refused": 1}
+    assert store.hits() == {("ADD", "rank", "1"): 2, ("RELU", "rank", "1"): 3}
+    (row,) = store.rows("failed")
+    assert (row.operator, row.seed, row.message, row.column) == ("ADD", 2, "why", "golden")
+    assert store.find_case("operators-ADD-2-golden") == (1, SEVERAL[0], 2)
+
+
+def test_what_was_lost_waits_again_and_is_replaced(store: Store) -> None:
+    lost = tuple(Case(seed=seed, operator="ADD", verdict="lost") for seed in SEVERAL[0].seeds)
+    store.keep(1, Result(cases=lost), "", "lost")
+    assert dict(store.verdicts()) == {"lost": 3}
+    assert store.waiting()[0] == (1, SEVERAL[0])
+    store.keep(1, outcome(SEVERAL[0]), "here 1")
+    assert dict(store.verdicts()) == {"passed": 3}
+    assert store.states() == {"done": 1, "waiting": 3}
+
+
+def test_a_unit_is_kept_whole_or_not_at_all(store: Store) -> None:
+    twice = outcome(SEVERAL[0])
+    twice = replace(twice, cases=(*twice.cases, twice.cases[0]))  # a case must not come twice
+    with pytest.raises(InputError, match="UNIQUE constraint failed"):
+        store.keep(1, twice, "here 1")
+    assert not store.verdicts()
+    assert store.states() == {"waiting": 4}
+
+
+def test_campaigns_that_contradict_each_other_are_told(tmp_path: Path, store: Store) -> None:
+    store.keep(1, outcome(SEVERAL[0]), "here 1")
+    with Store(tmp_path / "other.sqlite", writable=True) as other:
+        other.plan(SEVERAL[:2])
+        other.keep(1, outcome(SEVERAL[0], "failed"), "there 1")
+        other.keep(2, outcome(SEVERAL[1], hits=5), "there 1")
+        assert store.take_from(other) == [SEVERAL[0].name]
+    assert dict(store.verdicts()) == {"passed": 6}
+    assert store.hits() == {("ADD", "rank", "1"): 5}
+
+
+def test_a_campaign_that_has_ended_is_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "results.sqlite"
+    with Store(path, writable=True) as store:
+        store.plan(SEVERAL)
+        assert (tmp_path / "results.sqlite-wal").exists()
+        store.keep(1, outcome(SEVERAL[0]), "here 1")
+    assert [each.name for each in tmp_path.iterdir()] == ["results.sqlite"]
+    path.chmod(0o444)
+    with Store(path) as store:
+        assert store.states() == {"done": 1, "waiting": 3}
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", None])
+def test_what_is_no_campaign_is_one_line(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "results.sqlite"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"results\.sqlite: "):
+        Store(path)
+
+
+def test_a_database_of_another_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "results.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(InputError, match="is no database of a campaign of this version"):
+        Store(path, writable=True)
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"schema_version": 99}'])
+def test_a_folder_that_is_no_campaign_is_one_line(tmp_path: Path, text: str | None) -> None:
+    folder = Folder(tmp_path)
+    if text is not None:
+        folder.facts_file.write_text(text, encoding="utf-8")
+    with pytest.raises(
+        InputError, match=r"no campaign; eightfold|is not of this version|is damaged"
+    ):
+        folder.facts()
+
+
+def test_what_was_begun_and_not_planned_is_begun_anew(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    with Store(folder.database, writable=True) as half:
+        half.plan(SEVERAL[:1])
+    folder.create({}, lambda store: store.plan(SEVERAL[1:]))
+    with folder.store() as store:
+        assert store.total_cases() == 9
+    with pytest.raises(InputError, match="has a campaign; resume it by"):
+        folder.create({}, lambda store: None)
+
+
+def test_a_failure_without_a_model_is_kept(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    case = outcome(SEVERAL[0], "failed").cases[-1]
+    folder.keep_failure(SEVERAL[0], case)
+    kept = folder.failures / SEVERAL[0].case_name(case.seed)
+    assert (kept / "log.txt").read_text(encoding="utf-8") == "why\n"
+    assert not (kept / "model.tflite").exists()
+
+
+OPERATORS = ("ADD", "SOFTMAX", "CONV_2D", "MEAN", "TRANSPOSE")
+
+
+@pytest.mark.parametrize("backend", ["golden", "verilator"])
+def test_every_operator_runs_before_one_runs_again(tmp_path: Path, backend: str) -> None:
+    units = units_of("operators", operators=",".join(OPERATORS), cases=500, backend=backend)
+    units += units_of("networks", cases=25, backend=backend)
+    begin(Folder(tmp_path / "campaign"), {}, units)
+    with Folder(tmp_path / "campaign").store() as store:
+        order = [unit for _, unit in store.waiting()]
+    assert sorted(unit.name for unit in order) == sorted(unit.name for unit in units)
+    first = order[: len(OPERATORS) + 1]
+    assert {unit.operator for unit in first} == {*OPERATORS, ""}
+    for suite, operator in {(unit.suite, unit.operator) for unit in units}:
+        seeds = [unit.first for unit in order if (unit.suite, unit.operator) == (suite, operator)]
+        assert seeds == sorted(seeds)
+
+
+@pytest.mark.parametrize("seed", [0, 150], ids="seed={}".format)
+def test_the_first_models_of_an_operator_in_rtl_are_few(seed: int) -> None:
+    units = units_of("operators", operators="ADD", cases=300, backend="verilator", seed=seed)
+    assert units[0].count == SOON
+    assert sum(unit.count for unit in units) == 300
+    assert [s for unit in units for s in unit.seeds] == list(range(seed, seed + 300))

@@ -1,19 +1,28 @@
 """The command line: what it prints, what it writes, and its exit status."""
 
+import hashlib
 import json
 import re
+import signal
 from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from eightfold import synth
+from eightfold import Session, synth
+from eightfold.campaign import campaign
 from eightfold.cli.main import commands
 from eightfold.cli.operator_list import describe_all
 from eightfold.common.files import IMPORT_ROOT
+from eightfold.common.program import Stopped
+from eightfold.run.report.result import RunJson
+from eightfold.sim.simulator.toolchain import Simulator
 from tests.support.command import Call, refusal
+from tests.support.documented import check_fields
+from tests.support.models.networks import INPUT, person_detect
 
 DIGITS = IMPORT_ROOT / "examples" / "digits"
 MODEL = str(DIGITS / "digits.tflite")
@@ -247,3 +256,114 @@ def test_usual_terminals_show_a_few_lines_of_each_operator(width: int, call: Cal
 def test_no_terminal_is_too_narrow(width: int, call: Call) -> None:
     for command in (["run", MODEL], ["estimate", MODEL], ["ops"]):
         assert lines_at(width, *command, call=call)
+
+
+@pytest.fixture(params=["builds_of", "go_on"])
+def interrupted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupt what runs a campaign: while simulators are built, or later."""
+
+    def stop(*_: Any, **__: Any) -> NoReturn:
+        raise Stopped(signal.SIGINT)
+
+    monkeypatch.setattr(campaign, request.param, stop)
+
+
+@pytest.mark.usefixtures("interrupted")
+@pytest.mark.parametrize("name", ["A", "two words"])
+def test_a_campaign_names_the_command_that_goes_on(tmp_path: Path, call: Call, name: str) -> None:
+    folder = tmp_path / name
+    words = ["campaign", "run", "operators", "--operators", "ADD", "--cases", "1", "--out", folder]
+    status, _, err = call(*words)
+    shown = f"'{folder}'" if " " in name else folder
+    line = f"eightfold: interrupted; eightfold campaign resume {shown} goes on\n"
+    assert (status, err) == (130, line)
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_a_conformance_run_without_a_folder_says_that_nothing_is_kept(
+    tmp_path: Path, call: Call
+) -> None:
+    words = ["conform", "run", "--adapter", "golden", "--claims", "ADD"]
+    status, _, err = call(*words)
+    line = "eightfold: interrupted; nothing is kept; --out DIR keeps what was answered\n"
+    assert (status, err) == (130, line)
+    status, _, err = call(*words, "--out", tmp_path / "run")
+    line = f"eightfold: interrupted; eightfold campaign resume {tmp_path}/run goes on\n"
+    assert (status, err) == (130, line)
+
+
+def report_of(path: Path, *arguments: object, call: Call) -> dict[str, Any]:
+    """Return the report of ``eightfold run`` with some arguments."""
+    assert call("run", *arguments, "--json", path)[0] == 0
+    return json.loads(path.read_text("utf-8"))
+
+
+def repeated(report: dict[str, Any], folder: Path) -> list[object]:
+    """Return the arguments that repeat a run, from its report alone."""
+    config = folder / "again.toml"
+    sizes = report["configuration"].items()
+    config.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in sizes))
+    seeded = report["seed"] is not None
+    arguments = [report["model"], "--config", config]
+    arguments += ["--seed", report["seed"]] if seeded else ["--input", report["input_file"]]
+    for name in ("backend", "reference", "fallback", "stall", "netlist"):
+        arguments += [f"--{name}", report[name]] if report[name] else []
+    for name in ("compare", "all_tensors", "fast"):
+        arguments += [f"--{name.replace('_', '-')}"] if report[name] else []
+    return arguments
+
+
+def result_of(report: dict[str, Any]) -> dict[str, Any]:
+    """Return what must be the same whenever a run is repeated."""
+    return {key: report[key] for key in report if key not in ("seconds", "config")}
+
+
+def test_every_field_is_documented(tmp_path: Path, call: Call) -> None:
+    report = report_of(tmp_path / "a.json", MODEL, "--compare", call=call)
+    check_fields(report, RunJson)
+    assert (report["seed"], report["versions"]["simulator"]) == (0, None)
+    assert report["model_sha256"] == hashlib.sha256(Path(MODEL).read_bytes()).hexdigest()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [True, False], ids=["input", "seed"])
+def test_a_run_is_repeated_from_its_report(tmp_path: Path, call: Call, given: bool) -> None:
+    model, inputs = tmp_path / "model.tflite", tmp_path / "in.npz"
+    model.write_bytes(person_detect())
+    np.savez(inputs, input=np.arange(36, dtype=np.int8).reshape(1, 6, 6, 1))
+    chosen = ["--input", inputs] if given else ["--seed", 5]
+    first = report_of(
+        tmp_path / "a.json", model, *chosen, "--config", "nano", "--compare", call=call
+    )
+    second = report_of(tmp_path / "b.json", *repeated(first, tmp_path), call=call)
+    assert result_of(first) == result_of(second)
+    other = report_of(tmp_path / "c.json", model, "--seed", 6, call=call)
+    assert other["inputs"] != first["inputs"]
+    assert other["outputs"] != first["outputs"]
+
+
+@pytest.mark.slow
+@pytest.mark.usual(names=["verilator"])
+def test_a_simulation_is_repeated_from_its_report(
+    tmp_path: Path, call: Call, simulator: Simulator
+) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(person_detect())
+    chosen = ["--seed", 5, "--config", "nano", "--backend", simulator, "--stall", 0.2]
+    first = report_of(tmp_path / "a.json", model, *chosen, call=call)
+    assert first["versions"]["simulator"].startswith(simulator)
+    assert first["cycles"] > 0
+    second = report_of(tmp_path / "b.json", *repeated(first, tmp_path), call=call)
+    assert result_of(first) == result_of(second)
+
+
+def test_what_is_hashed_are_the_elements_in_order() -> None:
+    image = np.arange(36, dtype=np.int8).reshape(1, 6, 6, 1)
+    turned = np.asfortranarray(image[:, ::-1])
+    with Session() as session:
+        given = [session.run(person_detect(), {INPUT: array}) for array in (image, turned)]
+    hashes = [result.as_json()["inputs"][0]["sha256"] for result in given]
+    assert hashes == [
+        hashlib.sha256(bytes(range(36))).hexdigest(),
+        hashlib.sha256(image[:, ::-1].tobytes()).hexdigest(),
+    ]

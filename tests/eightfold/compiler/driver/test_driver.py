@@ -18,7 +18,7 @@ from eightfold.sim.simulator.toolchain import check_simulator, simulator_version
 from eightfold.target.config import PRESETS
 from examples.digits import images
 from examples.digits.network import MODEL_FILE, TEST_FILE
-from tests.eightfold.isa.test_c_header import compiler
+from tests.eightfold.isa.test_document import compiler
 from tests.support.command import Call
 from tests.support.models.networks import streaming
 
