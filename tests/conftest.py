@@ -6,17 +6,20 @@ A test with an argument ``simulator`` runs on every simulator; ``first_seed`` is
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
-from eightfold.run.reference.oracle import Oracle
 from eightfold.sim.simulator.toolchain import SIMULATORS, icarus_available
 from tests.support.browser import Browser
 from tests.support.command import Call, call_with
 from tests.support.long import mark_long
 from tests.support.models import beside
+
+if TYPE_CHECKING:
+    from eightfold.run.reference.oracle import Oracle
 
 pytest_plugins = ["tests.support.simulations"]
 
@@ -118,14 +121,19 @@ def call(capsys: pytest.CaptureFixture[str]) -> Call:
 
 
 @pytest.fixture(scope="session")
-def oracle() -> Iterator[Oracle]:
+def oracle() -> "Iterator[Oracle]":
     """LiteRT's reference kernels, one child process for all tests of this worker."""
-    with Oracle() as oracle:
-        yield oracle
+    yield from kernels("litert")
 
 
 @pytest.fixture(scope="session")
-def micro() -> Iterator[Oracle]:
+def micro() -> "Iterator[Oracle]":
     """TFLite Micro's kernels in the same way."""
-    with Oracle("tflm") as oracle:
-        yield oracle
+    yield from kernels("tflm")
+
+
+def kernels(reference: str) -> "Iterator[Oracle]":
+    from eightfold.run.reference.oracle import Oracle  # which tests of the hardware do not need
+
+    with Oracle(reference) as running:
+        yield running
