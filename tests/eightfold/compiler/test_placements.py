@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from eightfold.cases.networks import DRAWN, network_rng, random_network
-from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import Compiled
 from eightfold.compiler.emit import memory
 from eightfold.compiler.emit.memory import ALIGNMENT, Block, allocate
@@ -15,11 +14,11 @@ from eightfold.compiler.lower.lowering import HARDWARE
 from eightfold.isa import Space
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
+from examples.digits.network import MODEL_FILE as DIGITS
 from tests.support.models.single import one_operator
 from tests.support.networks.cascades import Forced, block_model
 from tests.support.networks.machine_run import compile_stream
 
-DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 PLACED = (Space.SCRATCHPAD, Space.ARENA)
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from eightfold import isa
 from eightfold.cases.networks import network_rng, random_network
-from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import Compiled, compile_network
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.estimate import moves, timing
@@ -21,8 +20,7 @@ from eightfold.isa.issued import Interval, Stream
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
-
-DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
+from examples.digits.network import MODEL_FILE as DIGITS
 
 CONFIGS = {
     **PRESETS,

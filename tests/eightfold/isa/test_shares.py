@@ -6,7 +6,6 @@ import pytest
 from eightfold import isa
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.cases.operators import accelerator_case, case_rng
-from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler.passes import prepare
 from eightfold.estimate.estimate import estimate
 from eightfold.isa import Engine, Space
@@ -15,14 +14,13 @@ from eightfold.isa.shares import Work, shares, vectors, work
 from eightfold.operators import load_model
 from eightfold.run.report.result import hardware_reports
 from eightfold.target.config import PRESETS
+from examples.digits.network import MODEL_FILE as DIGITS
 from examples.mobilenet import mobilenet_model
 from examples.operators import operators_model
 from tests.support.figures import expect_honest_figures
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
 from tests.support.networks.redundant import redundant_model
 from tests.support.networks.sparse import sparse_model
-
-DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 
 MODELS = {
     "digits": DIGITS.read_bytes,

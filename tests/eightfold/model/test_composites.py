@@ -11,12 +11,12 @@ import pytest
 
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.common.errors import InputError
-from eightfold.model.builder import ModelBuilder
 from eightfold.model.reader import COMPOSITE
 from eightfold.model.schema import OPERATOR_CODES, UNIONS
 from eightfold.model.writer import Table, pack, unpack
 from eightfold.operators import load_model, run_graph
 from eightfold.run.reference.oracle import Oracle
+from tests.support.networks.layers import Layers
 
 OPTIONS = "StableHLOCompositeOptions"
 
@@ -118,10 +118,4 @@ def test_a_body_that_does_not_fit_is_refused(name: str) -> None:
 
 
 def _chain() -> bytes:
-    builder = ModelBuilder()
-    tensors = [builder.input((2, 3), scale=0.5)]
-    for _ in range(3):
-        tensors.append(builder.tensor((2, 3), scale=0.5))
-        builder.operator("RELU", tensors[-2:-1], tensors[-1:])
-    builder.output(tensors[-1])
-    return builder.build()
+    return Layers((2, 3)).then("RELU").then("RELU").then("RELU").model()

@@ -7,7 +7,6 @@ from eightfold.cases.draws import Case
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.cases.operators import OPERATORS, case_rng, random_case
 from eightfold.common.errors import InputError
-from eightfold.common.files import IMPORT_ROOT
 from eightfold.model import Graph, read_model
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.inputs import random_inputs
@@ -16,12 +15,12 @@ from eightfold.operators import load_model, run_graph, run_graphs, run_operator
 from eightfold.operators.graphs import PreparedGraph, stackable
 from eightfold.operators.stacks import Stacks
 from eightfold.run.session import Session
+from examples.digits.network import MODEL_FILE as DIGITS
 from tests.support.models.single import one_operator
 
 CASES = 20
 """Models per operator."""
 
-DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 Inputs = dict[int, np.ndarray]
 
 BYTEWISE_AND_WEIGHTED = [

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from eightfold import Session, isa
-from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import Compiled, compile_network
 from eightfold.isa import COUNTERS, WORK, Engine
 from eightfold.operators import load_model
@@ -12,8 +11,8 @@ from eightfold.run.simulate import command_spans
 from eightfold.sim.simulator import memory_image
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import PRESETS
+from examples.digits.network import MODEL_FILE as DIGITS
 
-DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 NAMES = [name for name, _ in COUNTERS]
 
 

@@ -6,7 +6,6 @@ On every preset, the MLPerf Tiny networks too where they are there.
 import pytest
 
 from eightfold.cases.networks import network_rng, random_network
-from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import HARDWARE, compile_network
 from eightfold.estimate.estimate import estimate
 from eightfold.model import Graph
@@ -15,11 +14,10 @@ from eightfold.operators import load_model
 from eightfold.run.simulate import simulate_network
 from eightfold.target.config import PRESETS
 from eightfold.target.memory import PROFILES, MemoryTiming
+from examples.digits.network import MODEL_FILE as DIGITS
 from tests.support.figures import expect_honest_work, issued_vectors
 from tests.support.hardware.twins import TWINS
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
-
-DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 
 IN_TOTAL = 0.05
 

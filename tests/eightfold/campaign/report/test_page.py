@@ -18,12 +18,12 @@ from eightfold.campaign.report.facts import (
     read_failure,
 )
 from eightfold.campaign.report.page import SIGNS, duration, moment
-from eightfold.model.builder import ModelBuilder
 from lab.coverage import EXCLUDED
 from tests.support.browser import Browser
 from tests.support.campaign.folders import NASTY, Plan, broken, make_campaign, mixed, refused
 from tests.support.html import Element, broken_links, read_html
 from tests.support.models.single import one_operator
+from tests.support.networks.layers import Layers
 
 
 def page_file(folder: Folder) -> Path:
@@ -306,14 +306,10 @@ def test_the_log_is_cut_and_says_the_message_once(tmp_path: Path) -> None:
 
 def chain(length: int) -> bytes:
     """Return a network of RELUs, one after the other."""
-    builder = ModelBuilder()
-    last = builder.input([4], scale=0.5, zero_point=3)
+    layers = Layers((4,))
     for number in range(length):
-        result = builder.tensor([4], scale=0.5, zero_point=number, name=f"result {number}")
-        builder.operator("RELU", [last], [result])
-        last = result
-    builder.output(last)
-    return builder.build()
+        layers.then("RELU", zero_point=number)
+    return layers.model()
 
 
 def test_of_a_network_the_first_operator_that_differs(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from functools import cache
 import numpy as np
 
 from eightfold import Session, isa
-from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import CompiledNetwork, compile_network
 from eightfold.compiler.passes import Prepared
 from eightfold.compiler.rewrite import rewrite
@@ -17,8 +16,8 @@ from eightfold.run.report import RunResult
 from eightfold.run.report.result import Record, StreamRecord, hardware_reports
 from eightfold.run.simulate import command_spans
 from eightfold.target.config import PRESETS
+from examples.digits.network import MODEL_FILE as DIGITS
 
-DIGITS = IMPORT_ROOT / "examples" / "digits" / "digits.tflite"
 NAMES = [name for name, _ in isa.COUNTERS]
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from eightfold import Session
 from eightfold.isa import COUNTERS
-from eightfold.model.builder import ModelBuilder
 from eightfold.run.report import RunResult, mac_limit, verdict
 from eightfold.run.report.clock import Clock
 from eightfold.run.report.run_page import run_page
@@ -19,6 +18,7 @@ from tests.eightfold.run.report.recorded import golden, simulated
 from tests.support.browser import Browser
 from tests.support.command import Call, refusal
 from tests.support.models.single import one_operator
+from tests.support.networks.layers import Layers
 
 NASTY = "<script>alert('&')</script>"
 
@@ -327,15 +327,11 @@ def test_the_browser_shows_it_without_complaint(
 
 @pytest.mark.slow
 def test_long_networks_remain_small(browser: Browser, tmp_path: Path) -> None:
-    builder = ModelBuilder()
-    tensor = builder.input((1, 16), scale=0.5)
+    layers = Layers((1, 16))
     for _ in range(300):
-        following = builder.tensor((1, 16), scale=0.5)
-        builder.operator("ADD", [tensor, tensor], [following])
-        tensor = following
-    builder.output(tensor)
+        layers.then("RELU")
     path = tmp_path / "long.html"
-    path.write_text(run_page(simulated(builder.build())), "utf-8")
+    path.write_text(run_page(simulated(layers.model())), "utf-8")
     assert path.stat().st_size < 1 << 20
     height = browser.evaluate(path, "document.documentElement.scrollHeight", width=1600)
     assert height < 8000
