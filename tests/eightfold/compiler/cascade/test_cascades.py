@@ -46,18 +46,22 @@ def test_strips_of_every_height_equal_golden(height: int, outside: bool, words: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", CHOICES)
-@pytest.mark.parametrize(
-    ("height", "images", "config", "keep"),
-    [(1, 1, NARROW, True), (4, 1, NARROW, True), (2, 3, ROOMY, False), (2, 3, ROOMY, True)],
-    ids=["1 row", "4 rows", "3 images", "3 images, every tensor"],
-)
-@pytest.mark.usual("height", "images", "keep", count=2)
-def test_every_tensor_of_every_image_is_delivered(
-    height: int, images: int, config: AcceleratorConfig, keep: bool, words: str
-) -> None:
-    graph = load_model(block_model(images=images))
+@pytest.mark.parametrize("height", [1, 4])
+def test_every_tensor_is_delivered(height: int, words: str) -> None:
+    graph = load_model(block_model())
     forced = Forced(height, words, outside=True)
-    expect_golden(graph, random_values(graph), config, keep=keep, cascades=forced)
+    expect_golden(graph, random_values(graph), NARROW, keep=True, cascades=forced)
+    assert forced.made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", CHOICES)
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.usual("keep", count=2)
+def test_several_images_one_after_the_other(keep: bool, words: str) -> None:
+    graph = load_model(block_model(images=3))
+    forced = Forced(2, words, outside=True)
+    expect_golden(graph, random_values(graph), ROOMY, keep=keep, cascades=forced)
     assert forced.made
 
 
