@@ -79,10 +79,16 @@ KERNELS: list[tuple[tuple[int, int], Pair, Pair]] = [
 
 
 def expect_convolved(
-    name: str, shape: Shape, filters: Shape, config: str, *window: Pair, **more: Any
+    name: str,
+    shape: Shape,
+    filters: Shape,
+    config: str,
+    stride: Pair = 1,
+    dilation: Pair = 1,
+    **more: Any,
 ) -> None:
     """Expect golden's results of a convolution."""
-    graph = Layers(shape).window(name, filters, *window, **more).graph()
+    graph = Layers(shape).window(name, filters, stride, dilation, **more).graph()
     expect_golden(graph, random_values(graph), TIGHT[config])
 
 

@@ -218,8 +218,8 @@ def test_pools_of_windows_that_overlap_go_along_one_axis_at_a_time(
     kernel: tuple[int, int], stride: int, padding: str, config: AcceleratorConfig, commands: int
 ) -> None:
     layers = Layers((2, 9, 12, 8), scale=0.1, zero_point=-9)
-    fused = {"fused_activation_function": "RELU6"}
-    graph = layers.window("MAX_POOL_2D", kernel, stride, padding=padding, **fused).graph()
+    layers.window("MAX_POOL_2D", kernel, stride, padding=padding, fused_activation_function="RELU6")
+    graph = layers.graph()
     stream = expect_golden(graph, random_values(graph), config)
     opcodes = [issued.command.opcode for issued in stream.issued]
     assert opcodes.count(isa.Opcode.VECTOR) == commands

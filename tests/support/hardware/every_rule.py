@@ -60,14 +60,14 @@ class EveryRule(wiring.Component):
 class Lane(wiring.Component):
     """``a`` or ``b`` by the ``choice`` of the cycle before, XOR a constant."""
 
-    a: In(8)
-    b: In(8)
-    choice: In(1)
-    chosen: Out(8)
+    a: Signal
+    b: Signal
+    choice: Signal
+    chosen: Signal
 
     def __init__(self, mask: int) -> None:
         self.mask = mask
-        super().__init__()
+        super().__init__({"a": In(8), "b": In(8), "choice": In(1), "chosen": Out(8)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
