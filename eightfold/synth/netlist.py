@@ -1,6 +1,6 @@
 """A flat netlist as Yosys writes it in JSON: its top module, its cells, what reads a wire."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 Cell = dict[str, Any]
@@ -28,13 +28,20 @@ def free_net(top: dict[str, Any]) -> int:
     return max(net for net in nets if isinstance(net, int)) + 1
 
 
-def loads(top: dict[str, Any]) -> Counter[Wire | None]:
-    """Return how many pins read each wire; None, one that is not there, has none."""
-    counts: Counter[Wire | None] = Counter()
-    for cell in top["cells"].values():
+def readers(top: dict[str, Any]) -> defaultdict[Wire, list[tuple[str, str]]]:
+    """Return the pins that read each wire, by cell and port; the unit's own ports have no cell."""
+    pins: defaultdict[Wire, list[tuple[str, str]]] = defaultdict(list)
+    for name, cell in top["cells"].items():
         for port, bits in cell["connections"].items():
             if cell["port_directions"][port] == "input":
-                counts.update(bits)
-    for port in top["ports"].values():
-        counts.update(port["bits"])
-    return counts
+                for bit in bits:
+                    pins[bit].append((name, port))
+    for name, port in top["ports"].items():
+        for bit in port["bits"]:
+            pins[bit].append(("", name))
+    return pins
+
+
+def loads(top: dict[str, Any]) -> Counter[Wire | None]:
+    """Return how many pins read each wire; None, one that is not there, has none."""
+    return Counter({wire: len(pins) for wire, pins in readers(top).items()})

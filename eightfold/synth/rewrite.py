@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from eightfold.synth.carry import drop_unread_carries, fold_luts, free_carry_chains, split_negations
-from eightfold.synth.netlist import Cell, Wire, clock_of, free_net, top_module
+from eightfold.synth.netlist import Cell, Wire, clock_of, free_net, readers, top_module
 
 _MAX_RESETS = 4
 """Bits of one operand whose reset becomes a LUT; more would cost more than they save."""
@@ -43,14 +43,14 @@ class _Absorber:
         self.cells: dict[str, Cell] = top["cells"]
         self.clock = clock_of(top, clock)
         self.free = free_net(top)
-        self.driver: dict[int, str] = {}
-        self.loads: dict[int, list[tuple[str, str]]] = defaultdict(list)
-        for name, cell in self.cells.items():
-            for port in cell["connections"]:
-                self._connect(name, port)
-        for name, port in top["ports"].items():
-            for bit in port["bits"]:
-                self.loads[bit].append(("", name))
+        self.loads = readers(top)
+        self.driver: dict[Wire, str] = {
+            bit: name
+            for name, cell in self.cells.items()
+            for port, bits in cell["connections"].items()
+            if cell["port_directions"][port] == "output"
+            for bit in bits
+        }
 
     def run(self) -> dict[str, int]:
         taken = {"inputs": 0, "outputs": 0}
@@ -212,30 +212,27 @@ def copy_registers(netlist: dict[str, Any], least: int) -> int:
     top = top_module(netlist)
     cells: dict[str, Cell] = top["cells"]
     free = free_net(top)
-    loads: dict[Wire, list[tuple[str, str]]] = defaultdict(list)
-    for name, cell in cells.items():
-        for port, wires in cell["connections"].items():
-            if cell["port_directions"][port] == "input":
-                for wire in wires:
-                    loads[wire].append((name, port))
+    pins_of = readers(top)
     copies: dict[str, Cell] = {}
     for name, register in cells.items():
         if register["type"] != "TRELLIS_FF":
             continue
         [output] = register["connections"]["Q"]
-        if len(loads[output]) < least:
+        pins = [(cell, port) for cell, port in pins_of[output] if cell]
+        if len(pins) < least:
             continue
-        wire_in: dict[str, int] = {}
-        for load, port in loads[output]:
-            lane = _lane_of(load)
+        lanes: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for cell, port in pins:
+            lanes[_lane_of(cell)].append((cell, port))
+        for lane in lanes:
             if lane in ("", _lane_of(name)):
                 continue
-            wires = cells[load]["connections"]
-            wire = wire_in.setdefault(lane, free + len(copies) + len(wire_in))
-            wires[port] = [wire if each == output else each for each in wires[port]]
-        for lane, wire in wire_in.items():
+            wire = free + len(copies)
             copy = {**register, "connections": {**register["connections"], "Q": [wire]}}
             copies[f"{lane}.{name.rpartition('.')[2]}_copy_{wire}"] = copy
+            for cell, port in lanes[lane]:
+                wires = cells[cell]["connections"]
+                wires[port] = [wire if each == output else each for each in wires[port]]
     cells |= copies
     return len(copies)
 

@@ -19,7 +19,14 @@ from eightfold.sim.machine.accesses import accesses
 from eightfold.target.config import AcceleratorConfig
 from lab.hostile.subject import run_compiled, run_prepared
 
-__all__ = ["compile_stream", "expect_golden", "expect_rewritten", "random_values", "run_compiled"]
+__all__ = [
+    "compile_stream",
+    "expect_covered",
+    "expect_golden",
+    "expect_rewritten",
+    "random_values",
+    "run_compiled",
+]
 
 Tensors = dict[int, np.ndarray]
 
