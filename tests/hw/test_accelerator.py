@@ -25,6 +25,14 @@ PIXELS = 20
 
 ARENA = 512
 
+LOADED, STORED = (3, PIXELS * CONFIG.width), (301, PIXELS * CONFIG.lanes)
+"""Bytes of the arena that `every_engine` reads and writes: the first one, how many."""
+
+
+def beats(start, size):
+    """Return in how many beats of memory a run of bytes lies."""
+    return -(-(start + size) // CONFIG.port) - start // CONFIG.port
+
 
 def model_bytes(rng):
     """Return a buffer of weights, then a bank of parameters."""
@@ -47,14 +55,13 @@ def model_bytes(rng):
 
 def every_engine():
     """Return a 1x1 convolution of the arena's first pixels, plus 7."""
-    bytes_in = PIXELS * CONFIG.width
-    bytes_out = PIXELS * CONFIG.lanes
+    (loaded, bytes_in), (stored, bytes_out) = LOADED, STORED
     weight_bytes = CONFIG.lanes * CONFIG.weight_word
     rescale = {"requantize.multiplier": 1 << 30, "requantize.single": 1, "requantize.right": 30}
     return [
         (isa.WEIGHTS, {"address": 0, "full": 1}, "", ""),
         (isa.PARAMETERS, {"address": weight_bytes, "channels": CONFIG.lanes}, "", ""),
-        move("", "a", source_space=Space.ARENA, source=3, target=17, run=bytes_in),
+        move("", "a", source_space=Space.ARENA, source=loaded, target=17, run=bytes_in),
         move("", "v", source_space=Space.FILL, fill=7, target=400, run=bytes_out),
         matrix(
             "o",
@@ -77,7 +84,7 @@ def every_engine():
             run=bytes_out,
             **rescale,
         ),
-        move("v", "", target_space=Space.ARENA, source=900, target=301, run=bytes_out),
+        move("v", "", target_space=Space.ARENA, source=900, target=stored, run=bytes_out),
     ]
 
 
@@ -174,6 +181,9 @@ def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
         assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
         assert_arena(run.arena, CONFIG, words, model, arena)
         assert run.counters["MATRIX_ISSUE"] == PIXELS
+        reads = [(0, 4 * len(words)), (0, len(model)), LOADED]
+        assert run.counters["READ_BEATS"] == sum(beats(*each) for each in reads)
+        assert run.counters["WRITE_BEATS"] == beats(*STORED)
 
 
 LATE = {"MATRIX_WEIGHTS": isa.WEIGHTS, "MATRIX_PARAMETERS": isa.PARAMETERS}
