@@ -456,7 +456,6 @@ def conformance_page(statement: Statement, facts: Facts = ()) -> str:
             word=statement.standing,
             sentence=f"{statement.line()}.",
         ),
-        sections=list(_page_sections(asked, statement.beside())),
         facts=[*_page_facts(statement), *facts],
         asked=asked,
         findings=[row for row in asked if row not in unanswered],
@@ -475,21 +474,6 @@ def conformance_page(statement: Statement, facts: Facts = ()) -> str:
         exact=CaseOutcome.EXACT,
         shown=SHOWN,
     )
-
-
-def _page_sections(rows: Sequence[ClaimRow], beside: Sequence[str]) -> Iterator[tuple[str, str]]:
-    right = [row.finding.right for row in rows if row.finding]
-    if not all(right):
-        yield "findings", "Findings"
-    for row in rows:
-        if row.standing == "deviates":
-            yield f"claim-{row.claim}", row.claim
-    yield "claims", "Claims"
-    if any(right):
-        yield "exact", "What is exact"
-    if beside:
-        yield "beside", "Beside the statement"
-    yield "facts", "How this was made"
 
 
 def _page_facts(statement: Statement) -> Iterator[tuple[str, str]]:

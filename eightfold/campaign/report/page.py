@@ -26,7 +26,7 @@ from eightfold.campaign.report.facts import (
     shown_in_full,
     worked,
 )
-from eightfold.campaign.report.verdict import Source, Standing
+from eightfold.campaign.report.verdict import Source
 from eightfold.campaign.store import Results, Row
 from eightfold.campaign.suite import suites
 from eightfold.run.report.page import SERIES, render
@@ -105,7 +105,6 @@ def campaign_page(source: Source) -> str:
         "campaign.html.j2",
         title=f"Campaign {folder.path.resolve().name}",
         verdict=standing.verdict,
-        sections=_sections(standing, others),
         facts=_facts(folder, facts),
         signs=SIGNS,
         states=STATES,
@@ -227,22 +226,6 @@ def _timing(results: Results) -> dict[str, Any]:
         "sessions": results.sessions(),
         "resumed": len(ran) > 1,
     }
-
-
-def _sections(standing: Standing, others: Mapping[str, Sequence[Kind]]) -> list[tuple[str, str]]:
-    bad = standing.counts["failed"] + standing.counts["error"]
-    sections = {
-        "grid": "Verdicts",
-        "failures": "Failures" if bad else "",
-        "lost": "Lost" if others["lost"] else "",
-        **{name: section.heading for name, section in standing.sections.items()},
-        "coverage": "Functional coverage" if standing.coverage else "",
-        "time": "Time",
-        "refused": "Refused" if others["refused"] else "",
-        "cases": "Cases",
-        "facts": "How this was made",
-    }
-    return [(id, heading) for id, heading in sections.items() if heading]
 
 
 def _facts(folder: Folder, facts: Mapping[str, Any]) -> list[tuple[str, str]]:

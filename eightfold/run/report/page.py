@@ -4,8 +4,10 @@ A page is a template of ``templates/`` that extends ``base.html.j2``. The base t
 
 - ``title``: what the page is about;
 - ``verdict``: a `Verdict`;
-- ``facts``: pairs of a name and its value: versions, seed, machine;
-- ``sections``: pairs of an ``id`` and a heading, the links at the top; may be empty.
+- ``facts``: pairs of a name and its value: versions, seed, machine.
+
+Links at the top lead to the sections that a template begins with the macro ``heading``, and to what
+it has ``listed`` besides, by ``id`` and text.
 
 A chart is SVG that stands inside a page. It is drawn with the colours that have a name here; in the
 page they become the variables of ``base.html.j2``, so that one chart is right in light, in dark and
@@ -25,7 +27,6 @@ from xml.etree import ElementTree
 from eightfold.common.extras import needs_extra, require_module
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
     from matplotlib.axes import Axes
 
 State = Literal["passed", "failed", "incomplete", "open"]
@@ -67,10 +68,6 @@ def render(template: str, **facts: Any) -> str:
     ``template``: a file in ``templates/``; ``facts``: what it shows, by the names that it uses;
     text is escaped. SVG of `chart` goes through the filter ``safe``.
     """
-    return _environment().get_template(template).render(**facts)
-
-
-def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -81,7 +78,14 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.filters |= {"number": number, "percent": percent}
-    return environment
+    sections: list[tuple[str, str]] = []
+
+    def listed(id: str, text: str) -> str:
+        sections.append((id, text))
+        return ""
+
+    environment.globals["listed"] = listed
+    return environment.get_template(template).render(**facts, sections=sections)
 
 
 def number(value: float | None, digits: int = 0) -> str:

@@ -85,7 +85,6 @@ def run_page(result: RunResult) -> str:
         verdict=Verdict(
             state=_state_of(result), sentence=f"{_of_frames(result)}{verdict(result)}."
         ),
-        sections=_sections(result, simulated, bool(left), bool(changed)),
         facts=list(_facts(result)),
         result=result,
         times=times(result),
@@ -116,24 +115,6 @@ def _of_frames(result: RunResult) -> str:
     told = f"; frames that differ: {', '.join(wrong)}" if wrong else "; none differs"
     told = told if result.compared else ""
     return f"{len(result.frames)} frames{told}. What follows is of the last one. "
-
-
-def _sections(
-    result: RunResult, simulated: bool, left: bool, changed: bool
-) -> list[tuple[str, str]]:
-    sections = (
-        ("frames", "Frames", result.frames),
-        ("differences", "Differences", result.mismatches),
-        ("timeline", "Timeline", simulated),
-        ("operators", "Operators", True),
-        ("rewritten", "Rewritten", changed),
-        ("golden", "Left to golden", left),
-        ("counters", "Counters", simulated),
-        ("memory", "Memory", simulated),
-        ("tensors", "Tensors", True),
-        ("facts", "How this was made", True),
-    )
-    return [(id, heading) for id, heading, is_there in sections if is_there]
 
 
 def _row(operator: OperatorReport, result: RunResult) -> OperatorRow:

@@ -31,7 +31,6 @@ def page(title: str = "A page", state: State = "passed") -> str:
         title=title,
         verdict=Verdict(state=state, sentence=f"{title} is fine."),
         facts=[("Machine", machine()), (title, title)],
-        sections=[("facts", "How this was made")],
     )
 
 
