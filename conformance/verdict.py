@@ -158,6 +158,14 @@ class ClaimFinding:
         """Whether there are cases, all are answered and exact, and nothing came unasked."""
         return not self.extra and 0 < self.counts.get(CaseOutcome.EXACT, 0) == self.asked
 
+    def outcomes(self, *, but: CaseOutcome | None = None) -> str:
+        """Return in words how many cases ended how, without one of the outcomes if it is named."""
+        return ", ".join(
+            f"{count} {each.text}"
+            for each in CaseOutcome
+            if each is not but and (count := self.counts.get(each))
+        )
+
     def standing(self, level: Level) -> Standing:
         """Return what was found by cases of a level; what is known to be wrong weighs most."""
         if self.extra or self.counts.get(CaseOutcome.EXACT, 0) < self.cases:
@@ -188,12 +196,8 @@ class ClaimFinding:
         return f"{self.cases} of {self.asked} cases were answered"
 
     def _deviation(self) -> str:
-        wrong = [
-            f"{self.counts[outcome]} {outcome.text}"
-            for outcome in CaseOutcome
-            if outcome != CaseOutcome.EXACT and self.counts.get(outcome)
-        ]
-        parts = [f"deviates, {', '.join(wrong)} of {self.cases} cases" if wrong else "deviates"]
+        wrong = self.outcomes(but=CaseOutcome.EXACT)
+        parts = [f"deviates, {wrong} of {self.cases} cases" if wrong else "deviates"]
         parts += [f"{self.extra} more results came than were asked for"] if self.extra else []
         parts += [self._progress] if self.waiting else []
         if self.grade == "within T":

@@ -192,13 +192,8 @@ def entry(finding: ClaimFinding, level: Level = "standard") -> str:
     """Return a finding in a few words: it conforms, or the counts, and the mistake's name."""
     if finding.right:
         return finding.standing(level)
-    counts = ", ".join(
-        f"{finding.counts[outcome]} {outcome.text}"
-        for outcome in CaseOutcome
-        if outcome != CaseOutcome.EXACT and finding.counts.get(outcome)
-    )
     name = f"`{finding.mistakes[0]}`: " if finding.mistakes else ""
-    return f"{name}{counts} of {finding.cases}"
+    return f"{name}{finding.outcomes(but=CaseOutcome.EXACT)} of {finding.cases}"
 
 
 def runtime_table() -> str:
