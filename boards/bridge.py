@@ -33,7 +33,7 @@ from litex.gen import (
 )
 from litex.soc.interconnect import stream, wishbone
 
-from eightfold.boards.frames import (
+from eightfold.boards.protocol import (
     BUS_ERROR,
     DONE,
     END,

@@ -9,8 +9,20 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import serial
 
-from eightfold.boards.frames import BUS_ERROR, DONE, END, LIMIT, READ, WRITE, decode, encode
-from eightfold.boards.places import DESCRIPTION, MAGIC, MAIN_RAM, REGISTERS
+from eightfold.boards.protocol import (
+    BUS_ERROR,
+    DESCRIPTION,
+    DONE,
+    END,
+    LIMIT,
+    MAGIC,
+    MAIN_RAM,
+    READ,
+    REGISTERS,
+    WRITE,
+    decode,
+    encode,
+)
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.line import BAUD, PATIENCE
 from eightfold.compiler import Compiled

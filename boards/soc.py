@@ -15,7 +15,7 @@ from litex.soc.integration.soc_core import SoCCore, SoCMini
 
 from eightfold.boards.bridge import Bridge
 from eightfold.boards.module import Eightfold, add_accelerator
-from eightfold.boards.places import DESCRIPTION, MAGIC, MAIN_RAM, REGISTERS
+from eightfold.boards.protocol import DESCRIPTION, MAGIC, MAIN_RAM, REGISTERS
 
 _DESCRIPTION_BYTES = 1024
 

@@ -186,7 +186,7 @@ def _tests(board: "Board") -> Iterator[str]:
 
 def _memory_test(board: "Board") -> str:
     """Return a line of what was written at both ends of memory, and read after that."""
-    from eightfold.boards.places import MAIN_RAM
+    from eightfold.boards.protocol import MAIN_RAM
 
     size = min(TESTED, board.memory // 2)
     words = np.random.default_rng(0).integers(1 << 32, size=(2, size // 4)).tolist()

@@ -13,7 +13,17 @@ pytest.importorskip("litex", reason="LiteX is not installed: pip install 'eightf
 from litex.gen.sim import passive, run_simulation
 
 from eightfold.boards import bridge
-from eightfold.boards.frames import BUS_ERROR, DONE, END, ESCAPE, LIMIT, READ, WRITE, decode, encode
+from eightfold.boards.protocol import (
+    BUS_ERROR,
+    DONE,
+    END,
+    ESCAPE,
+    LIMIT,
+    READ,
+    WRITE,
+    decode,
+    encode,
+)
 
 WORDS = 256
 """Of memory."""

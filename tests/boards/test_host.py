@@ -19,9 +19,18 @@ import pytest
 
 pytest.importorskip("litedram", reason="LiteX is not installed: pip install 'eightfold[board]'")
 
-from eightfold.boards.frames import DONE, END, READ, decode, encode
 from eightfold.boards.host import Loaded, find_board
-from eightfold.boards.places import DESCRIPTION, MAGIC, MAIN_RAM, REGISTERS
+from eightfold.boards.protocol import (
+    DESCRIPTION,
+    DONE,
+    END,
+    MAGIC,
+    MAIN_RAM,
+    READ,
+    REGISTERS,
+    decode,
+    encode,
+)
 from eightfold.boards.simulation import BIT, CLOCK, hosted, simulate
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.line import BAUD
