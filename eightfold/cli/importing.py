@@ -41,14 +41,11 @@ def _tflite(request: Request) -> int:
 
     Returns the exit status.
     """
-    from eightfold.importer import FORM, Refused, import_model
+    from eightfold.importer import FORM, import_model
 
-    try:
-        with terminal_progress(f"importing {request.source.name}"):
-            imported = import_model(request.source, request.samples, fallback=request.fallback)
-            comparison = imported.compared(request.count)
-    except Refused as refused:
-        return _refuse(request, refused)
+    with terminal_progress(f"importing {request.source.name}"):
+        imported = import_model(request.source, request.samples, fallback=request.fallback)
+        comparison = imported.compared(request.count)
     write_file(request.output, imported.model)
     kept = [each._asdict() for each in imported.kept]
     _report(request, {"model": str(request.output), "kept": kept, **comparison.as_json()})
@@ -104,20 +101,16 @@ def _tpu_mlir(request: Request) -> int:
 
     Returns the exit status.
     """
-    from eightfold.importer import Refused
     from eightfold.importer.tpu_mlir import import_program
 
     if not request.samples:
         raise InputError("--spec tpu-mlir: thresholds come from data; give --samples IN.npz")
     method = cast("Method", request.calibration or "max")
-    try:
-        with terminal_progress(f"importing {request.source.name}"):
-            imported = import_program(
-                request.source, request.samples, method, asymmetric=request.asymmetric
-            )
-            lines = imported.lines(request.samples)
-    except Refused as refused:
-        return _refuse(request, refused)
+    with terminal_progress(f"importing {request.source.name}"):
+        imported = import_program(
+            request.source, request.samples, method, asymmetric=request.asymmetric
+        )
+        lines = imported.lines(request.samples)
     write_file(request.output, imported.program.save())
     for line in lines:
         click.echo(line)
@@ -201,7 +194,13 @@ def import_command(spec: str, samples: Path | None, fallback: str | None, **aske
         raise InputError("--json and --fallback are of --spec tflite; leave them out")
     arrays = _read_samples(samples) if samples else None
     request = Request(samples=arrays, fallback=fallback is not None, **asked)
-    raise SystemExit(SPECS[spec](request))
+    from eightfold.importer import Refused
+
+    try:
+        status = SPECS[spec](request)
+    except Refused as refused:
+        status = _refuse(request, refused)
+    raise SystemExit(status)
 
 
 def _read_samples(path: Path) -> Mapping[str, NDArray]:

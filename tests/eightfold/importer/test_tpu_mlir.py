@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from eightfold.cli.main import commands
 from eightfold.common.errors import InputError
 from eightfold.compiler.tpu_mlir.program import Program
 from eightfold.golden.tpu_mlir.numbers import to_int8
@@ -17,6 +15,7 @@ from eightfold.importer.network import Layer, Network
 from eightfold.importer.tpu_mlir import METHODS, Histogram, Method, backward, import_program
 from eightfold.run.program import run_program
 from eightfold.target.config import PRESETS
+from tests.support.command import Call, refusal
 from tests.support.float_networks import float_network, samples
 from tests.support.networks.machine_run import run_compiled
 
@@ -189,19 +188,16 @@ def test_all_layers_without_a_form_are_named(tmp_path: Path) -> None:
         assert words in found
 
 
-def test_the_command_imports_and_runs(files: Path, tmp_path: Path) -> None:
-    def ask(*words: str) -> Any:
-        return CliRunner().invoke(commands, list(words))
-
-    model, samples = str(files / "network.xml"), str(files / "samples.npz")
-    output = str(tmp_path / "n.npz")
+def test_the_command_imports_and_runs(files: Path, tmp_path: Path, call: Call) -> None:
+    model, samples = files / "network.xml", files / "samples.npz"
+    output = tmp_path / "n.npz"
     options = ("--spec", "tpu-mlir", "--samples", samples, "-o", output)
-    result = ask("import", model, *options, "--calibration", "percentile")
-    assert result.exit_code == 0 and "cosine" in result.output, result.output
+    status, out, err = call("import", model, *options, "--calibration", "percentile")
+    assert status == 0 and "cosine" in out, err
     np.savez(tmp_path / "x.npz", x=np.zeros((1, 3, 7, 6), np.float32))
-    results = str(tmp_path / "y.npz")
-    result = ask("run", output, "--input", str(tmp_path / "x.npz"), "--output", results)
-    assert result.exit_code == 0 and "forms in golden" in result.output
+    results = tmp_path / "y.npz"
+    status, out, _ = call("run", output, "--input", tmp_path / "x.npz", "--output", results)
+    assert status == 0 and "forms in golden" in out
     with np.load(results) as arrays:
         assert [array.shape for array in arrays.values()] == [(1, 5)]
     for words, message in (
@@ -211,9 +207,7 @@ def test_the_command_imports_and_runs(files: Path, tmp_path: Path) -> None:
         (("import", model, "-o", output, "--asymmetric"), "of --spec tpu-mlir; leave them out"),
         (("import", samples, *options), ".tflite, .onnx, .xml files"),
     ):
-        result = ask(*words)
-        assert result.exit_code != 0
-        assert message in f"{result.output}{result.exception}"
+        assert message in refusal(call, *words)
 
 
 @pytest.mark.parametrize("name", ["residual", "mobile"])
@@ -226,13 +220,13 @@ def test_a_float_onnx_becomes_forms(name: str, tmp_path: Path) -> None:
     assert {"convolution", "inner_product"} <= {form.name for form in made.program.forms}
 
 
-def test_a_float_onnx_is_refused_by_its_layers(tmp_path: Path) -> None:
+def test_a_float_onnx_is_refused_by_its_layers(tmp_path: Path, call: Call) -> None:
     path = float_network("gated", tmp_path)
     np.savez(tmp_path / "x.npz", x=samples(1))
-    options = ["--spec", "tpu-mlir", "--samples", str(tmp_path / "x.npz"), "-o", "n.npz"]
-    result = CliRunner().invoke(commands, ["import", str(path), *options])
-    assert result.exit_code == 2
-    assert result.output.splitlines() == [
+    options = ["--spec", "tpu-mlir", "--samples", tmp_path / "x.npz", "-o", "n.npz"]
+    status, _, err = call("import", path, *options)
+    assert status == 2
+    assert err.splitlines() == [
         f"eightfold: {path}: {name} ({kind}): TPU-MLIR's chapter has no form of {kind}"
         for name, kind in (("sigmoid_4", "sigmoid"), ("mul_5", "mul"), ("sigmoid_11", "sigmoid"))
     ]
