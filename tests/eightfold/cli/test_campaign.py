@@ -15,9 +15,8 @@ import psutil
 import pytest
 
 from eightfold.campaign.records import digest_of
-from eightfold.cli.main import commands
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.common.program import one_line_errors
+from tests.support.command import Call, refusal
 
 SMALL = ("run", "operators", "--operators", "RELU", "--cases", "12")
 LONG = ("run", "operators", "--operators", "ADD,RELU", "--cases", "700")  # 8 units of half a second
@@ -49,19 +48,8 @@ def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-def inside(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str
-) -> tuple[int, str, str]:
-    """Run a command that starts no workers in this process."""
-    monkeypatch.setattr(sys, "argv", ["eightfold", "campaign", *words])
-    with pytest.raises(SystemExit) as ended:
-        one_line_errors(commands)
-    out, err = capsys.readouterr()
-    return int(ended.value.code or 0), out, err
-
-
 def command(*words: str, **options) -> tuple[int, str, str]:
-    """Run a command to its end."""
+    """Run a command to its end; one that starts no workers can be called in this process."""
     return end(start(*words, **options))
 
 
@@ -204,15 +192,12 @@ def test_a_broken_kernel_is_found_and_the_command_that_repeats_it_fails_alone(
 
 
 @pytest.mark.long
-def test_campaigns_are_put_together(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_campaigns_are_put_together(tmp_path: Path, call: Call) -> None:
     parts = [tmp_path / name for name in ("first", "second")]
     for seed, part in enumerate(parts):
         assert command(*SMALL, "--seed", str(100 * seed), "--out", str(part))[0] == 0
     both = tmp_path / "both"
-    words = ["merge", *map(str, parts), str(parts[0]), "-o", str(both)]
-    status, _, err = inside(capsys, monkeypatch, *words)
+    status, _, err = call("campaign", "merge", *parts, parts[0], "-o", both)
     assert (status, err) == (0, "")
     assert outcomes(both) == outcomes(parts[0]) | outcomes(parts[1])
     assert query(both, "SELECT COUNT(*) FROM cases") == [(24,)]
@@ -220,8 +205,7 @@ def test_campaigns_are_put_together(
         connection.execute("UPDATE cases SET message = 'another' WHERE seed = 100")
         cases = connection.execute("SELECT operator, seed, verdict, message FROM cases").fetchall()
         connection.execute("UPDATE units SET digest = ?", (digest_of(cases, {}, None),))
-    words = ["merge", str(both), str(parts[1]), "-o", str(tmp_path / "wrong")]
-    status, out, _ = inside(capsys, monkeypatch, *words)
+    status, out, _ = call("campaign", "merge", both, parts[1], "-o", tmp_path / "wrong")
     assert status == 1
     assert out.startswith("operators-RELU-100..111-golden: gave something else")
 
@@ -317,42 +301,27 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_bad_input_is_one_line(
-    name: str,
-    old: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_bad_input_is_one_line(name: str, old: Path, tmp_path: Path, call: Call) -> None:
     words, told = WRONG[name]
     found = [word.format(old=old, new=tmp_path / "new") for word in words]
-    status, out, err = inside(capsys, monkeypatch, *found)
-    assert (status, out) == (2, "")
-    assert err.startswith("eightfold: ")
-    assert err.count("\n") == 1
-    assert told in err
+    assert told in refusal(call, "campaign", *found)
     assert not (tmp_path / "new").exists()
 
 
-def test_list_says_what_would_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    status, out, _ = inside(capsys, monkeypatch, *LONG, "--out", str(tmp_path / "new"), "--list")
+def test_list_says_what_would_run(tmp_path: Path, call: Call) -> None:
+    status, out, _ = call("campaign", *LONG, "--out", tmp_path / "new", "--list")
     assert status == 0
     assert "700" in out
     assert "1,400" in out
     assert not (tmp_path / "new").exists()
 
 
-def test_the_current_state_of_one_that_was_stopped_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_current_state_of_one_that_was_stopped_is_told(tmp_path: Path, call: Call) -> None:
     folder = tmp_path / "campaign"
     status, out, _ = command(*SMALL, "--budget", "1ms", "--out", str(folder))
     assert status == 1, "what has not run has not passed"
     assert f"stopped: budget; eightfold campaign resume {folder} goes on" in out
     told = out.partition("\n")[2]
     assert told.startswith("incomplete: 0 of 12 cases")
-    assert inside(capsys, monkeypatch, "report", str(folder))[:2] == (1, told)
-    words = ("merge", str(folder), "-o", str(tmp_path / "both"))
-    assert inside(capsys, monkeypatch, *words)[:2] == (1, told)
+    assert call("campaign", "report", folder)[:2] == (1, told)
+    assert call("campaign", "merge", folder, "-o", tmp_path / "both")[:2] == (1, told)
