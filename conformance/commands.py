@@ -1,6 +1,6 @@
 """The kit's commands: ``eightfold vectors``, ``eightfold conform`` and ``eightfold golden-c``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import wraps
 from importlib.metadata import version
@@ -15,7 +15,7 @@ from eightfold.cli.campaign import farm_of, farm_options, run_units
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
 from eightfold.common.files import source_key
-from eightfold.common.program import output_folder_option
+from eightfold.common.program import option_group, output_folder_option, path_option
 from eightfold.common.terminal import terminal_progress
 
 if TYPE_CHECKING:  # golden loads only when needed
@@ -27,9 +27,6 @@ if TYPE_CHECKING:  # golden loads only when needed
     from eightfold.conformance.units.unit import Level
     from eightfold.conformance.vectors.unit_files import Benches, Format
     from eightfold.conformance.verdict import Judged
-
-Files = Mapping[str, Path | None]
-"""The files of a report, by the names of `REPORTS`."""
 
 UNITS = {
     "requantizer": "An int32 accumulator to int8: multiplier, shift, zero point, clamp.",
@@ -48,25 +45,25 @@ UNITS = {
 }
 
 
-def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add what all cases are drawn by: profile, level, seed."""
-    profile = click.option(
+case_options = option_group(
+    click.option(
         "--profile",
         default="tflite",
         show_default=True,
         metavar="NAME|FILE.toml",
         help="What is claimed: tflite, tflite-single, tflm, eightfold, npu-3x3, ethos-u-like, "
         "requantizer-right-shift, tpu-mlir, tpu-mlir-8, or a file.",
-    )
-    level = click.option(
+    ),
+    click.option(
         "--level",
         type=click.Choice(["smoke", "standard", "full"]),
         default="smoke",
         show_default=True,
         help="How many cases: for seconds, minutes, hours of RTL simulation.",
-    )
-    seed = click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-    return seed(level(profile(command)))
+    ),
+    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
+)
+"""What all cases are drawn by."""
 
 
 def aspect_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,33 +106,20 @@ def conform() -> None:
     """Judge hardware, a simulator or a runtime by the spec; a mistake is called by its name."""
 
 
-def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --impact, and the files of the report, --html, --junit and --json, as ``files``."""
-
-    @wraps(command)
-    def with_files(**given: Any) -> Any:
-        return command(files={name: given.pop(name) for name in REPORTS}, **given)
-
-    impact = click.option(
+report_options = option_group(
+    path_option("--html", help="Write the report as a page for a browser."),
+    path_option("--junit", help="Write it as JUnit XML for continuous integration."),
+    path_option("--json", help="Write it as JSON; docs/conform-json.md has its fields."),
+    click.option(
         "--impact",
         multiple=True,
         metavar="MODEL.tflite[=INPUTS.npz]",
         help="Run a network with the mistake that was found, and with the profile's contract, and "
         "say what changes; INPUTS.npz may have labels. Without it inputs are random. More than "
         "once for several networks.",
-    )
-    with_files = impact(with_files)
-    for name, text in reversed(REPORTS.items()):
-        path = click.Path(path_type=Path)
-        with_files = click.option(f"--{name}", type=path, metavar="FILE", help=text)(with_files)
-    return with_files
-
-
-REPORTS = {
-    "html": "Write the report as a page for a browser.",
-    "junit": "Write it as JUnit XML for continuous integration.",
-    "json": "Write it as JSON; docs/conform-json.md has its fields.",
-}
+    ),
+)
+"""What is made of a statement."""
 
 
 RUN_EXAMPLE = """\b
@@ -175,9 +159,8 @@ docs/conformance.md shows what such a class says.
 )
 @aspect_options
 @farm_options
-@click.option(
+@path_option(
     "--out",
-    type=click.Path(path_type=Path),
     metavar="DIR",
     help="Keep what was answered in a new folder, from which the run can be resumed and reported.",
 )
@@ -192,8 +175,10 @@ def run(
     backend: str | None,
     aspects: list[str],
     out: Path | None,
+    html: Path | None,
+    junit: Path | None,
+    json: Path | None,
     impact: tuple[str, ...],
-    files: Files,
     **farm: Any,
 ) -> None:
     """Ask an implementation all cases of a profile, and judge its answers.
@@ -212,7 +197,7 @@ def run(
     from eightfold.conformance.runs import adapter_name, claims_of, planned
     from eightfold.conformance.suite import Task
 
-    require_reports(files["html"])  # better before the work than after
+    require_reports(html)  # better before the work than after
     claimed = Profile.load(profile)
     _networks(impact, claimed)
     ready = farm_of(**farm)
@@ -231,7 +216,7 @@ def run(
         folder = Folder(Path(path))
         begin(folder, asked, units)
         run_units(folder, kept=out is not None, **ready)
-        _report(folder, impact, files)
+        _report(folder, impact, html=html, junit=junit, json=json)
 
 
 IDENTIFY_EXAMPLE = """\b
@@ -251,7 +236,7 @@ Example, and then the unit is held to what was found:
     show_default=True,
     help="What simulates hardware.",
 )
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE.toml", help="The profile.")
+@path_option("--out", metavar="FILE.toml", help="The profile.")
 def identify_command(
     adapter: str, profile: str, level: "Level", seed: int, backend: str, out: Path | None
 ) -> None:
@@ -309,7 +294,7 @@ def init(file: Path, top: str | None, unit: str, folder: Path) -> None:
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @report_options
 @needs_extra("campaign", "conform report")
-def report(folder: Path, impact: tuple[str, ...], files: Files) -> None:
+def report(folder: Path, impact: tuple[str, ...], **files: Path | None) -> None:
     """Judge what eightfold conform run --out DIR has answered so far.
 
     What has not been answered is incomplete. Exit status as that of eightfold conform run.
@@ -318,24 +303,27 @@ def report(folder: Path, impact: tuple[str, ...], files: Files) -> None:
     from eightfold.conformance.report import require_reports
 
     require_reports(files["html"])
-    _report(Folder(folder), impact, files)
+    _report(Folder(folder), impact, **files)
 
 
-def _report(folder: "Folder", impact: Sequence[str], files: Files) -> None:
+def _report(folder: "Folder", impact: Sequence[str], **files: Path | None) -> None:
     """Judge a run, write its reports, print the statement, and end with its status."""
     from eightfold.conformance.runs import judge_run, run_facts
 
     facts = run_facts(folder)  # which refuses what is no run, before the work
     with terminal_progress("judging") as on_progress:
         judged = judge_run(folder, on_progress)
-    _say(judged, impact, facts, files)
+    _say(judged, impact, facts, **files)
 
 
 def _say(
-    judged: "Judged", impact: Sequence[str], facts: Sequence[tuple[str, str]], files: Files
+    judged: "Judged",
+    impact: Sequence[str],
+    facts: Sequence[tuple[str, str]],
+    **files: Path | None,
 ) -> None:
     """Write the reports of a statement, print it with its impact, and end with its status."""
-    from eightfold.conformance.report import print_statement, write_reports
+    from eightfold.conformance.report import statement_lines, write_reports
 
     statement, found = judged.statement, []
     if networks := _networks(impact, statement.profile):
@@ -343,7 +331,7 @@ def _say(
 
         found = impact_facts(statement.findings, statement.profile, networks)
     write_reports(statement, judged.names, **files, facts=[*facts, *found])
-    print_statement(statement, found)
+    click.echo("\n".join(statement_lines(statement, found)))
     raise SystemExit(0 if statement.holds else 1)
 
 
@@ -359,15 +347,14 @@ def _networks(impact: Sequence[str], profile: "Profile") -> "list[Network]":
 
 @conform.command("judge", epilog=JUDGE_EXAMPLE)
 @click.argument("vectors", type=click.Path(path_type=Path), metavar="DIR")
-@click.option(
+@path_option(
     "--results",
-    type=click.Path(path_type=Path),
     required=True,
     metavar="DIR2",
     help="Folder with results.hex, .npz or .csv; of models with CASE/results.npz.",
 )
 @report_options
-def judge(vectors: Path, results: Path, impact: tuple[str, ...], files: Files) -> None:
+def judge(vectors: Path, results: Path, impact: tuple[str, ...], **files: Path | None) -> None:
     """Judge results by the vectors in DIR, which eightfold vectors has written.
 
     DIR may also have several folders of vectors, such as DIR/requantizer and DIR/operators; then
@@ -388,7 +375,7 @@ def judge(vectors: Path, results: Path, impact: tuple[str, ...], files: Files) -
     with terminal_progress("judging") as on_progress:
         judged = judge_folders(vectors, results, _judge_models, _remembered(on_progress))
     facts = [("Vectors", judged.statement.vectors)] if judged.statement.vectors else []
-    _say(judged, impact, facts, files)
+    _say(judged, impact, facts, **files)
 
 
 def _judge_models(*arguments: Any) -> Any:

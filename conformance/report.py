@@ -12,13 +12,12 @@ no part of conformance, these are skipped, with the same text.
 """
 
 import json as as_text
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal, TypedDict, TypeVar, get_type_hints
-
-import click
 
 from eightfold.common.files import Content, write_files
 from eightfold.conformance.profile import CLAIMS
@@ -34,7 +33,7 @@ from eightfold.conformance.verdict import (
     Statement,
     claims_text,
 )
-from eightfold.run.report.junit import JUnitXml
+from eightfold.run.report.junit import Entry, JUnitXml
 from eightfold.run.report.page import State, Verdict, machine, render, require_page
 
 R = TypeVar("R")
@@ -244,18 +243,6 @@ def _finding_lines(finding: ClaimFinding, level: Level) -> Iterator[str]:
     yield from finding.power
 
 
-def print_statement(statement: Statement, facts: Facts = ()) -> None:
-    """Print `statement_lines`."""
-    for line in statement_lines(statement, facts):
-        click.echo(line)
-
-
-def counts_text(finding: ClaimFinding) -> str:
-    """Return the counts of cases by outcome in words."""
-    found = [f"{count} {o.text}" for o in CaseOutcome if (count := finding.counts.get(o, 0))]
-    return ", ".join(found) or "no cases"
-
-
 SCHEMA_VERSION = 2
 """Counts up when a field goes or changes its meaning, not when one comes."""
 
@@ -307,42 +294,28 @@ LISTED_IN_ENTRY = 50
 """Failed cases that the entry of a unit lists."""
 
 
-@dataclass(frozen=True)
-class _Entry:
-    name: str
-    kind: str = ""
-    """``failure`` or ``error``; nothing of one that passed."""
-    message: str = ""
-    of: str = ""
-    text: str = ""
-
-
 def _write_junit(file: IO[bytes], statement: Statement, cases: Mapping[str, Sequence[str]]) -> None:
     """Write a statement to an open file. ``cases``: names of all cases of a claim, where they have
     names."""
     xml = JUnitXml(file)
     suites = {
         finding.claim: [
-            replace(entry, kind="skipped") if entry.kind and finding.aspect else entry
+            entry._replace(kind="skipped") if entry.kind and finding.aspect else entry
             for entry in _entries(finding, statement.level, cases.get(finding.claim, ()))
         ]
         for finding in statement.findings
     }
-    everything = [entry for entries in suites.values() for entry in entries]
-    with (
-        xml.document(),
-        xml.element("testsuites", name=statement.line(), time=0.0, **_totals(everything)),
-    ):
-        xml.text("\n")
+    kinds = Counter(entry.kind for entries in suites.values() for entry in entries)
+    with xml.document(), xml.suite("testsuites", kinds, name=statement.line(), time=0.0):
         for finding in statement.findings:
             _suite(xml, statement, finding, suites[finding.claim])
 
 
 def _suite(
-    xml: JUnitXml, statement: Statement, finding: ClaimFinding, entries: Sequence[_Entry]
+    xml: JUnitXml, statement: Statement, finding: ClaimFinding, entries: Sequence[Entry]
 ) -> None:
-    with xml.element("testsuite", name=finding.claim, time=0.0, **_totals(entries)):
-        xml.text("\n")
+    kinds = Counter(entry.kind for entry in entries)
+    with xml.suite("testsuite", kinds, name=finding.claim, time=0.0):
         xml.properties(
             {
                 "subject": statement.subject,
@@ -357,8 +330,7 @@ def _suite(
             }
         )
         for entry in entries:
-            xml.case(f"conformance.{finding.layer}.{finding.claim}", **vars(entry))
-    xml.text("\n")
+            xml.case(f"conformance.{finding.layer}.{finding.claim}", entry)
 
 
 def _entries_text(finding: ClaimFinding, count: int) -> str:
@@ -368,7 +340,7 @@ def _entries_text(finding: ClaimFinding, count: int) -> str:
     return f"{count} of {finding.cases} cases, the first of those that deviate"
 
 
-def _entries(finding: ClaimFinding, level: Level, names: Sequence[str]) -> Iterator[_Entry]:
+def _entries(finding: ClaimFinding, level: Level, names: Sequence[str]) -> Iterator[Entry]:
     failed = {case.name: case for case in finding.failed}
     if not names:
         whole = finding.cases if not finding.waiting and len(failed) < LISTED else 0
@@ -377,12 +349,12 @@ def _entries(finding: ClaimFinding, level: Level, names: Sequence[str]) -> Itera
         if name in failed:
             yield _failed_entry(failed[name])
         elif len(failed) < LISTED:  # else it may be one that is not listed
-            yield _Entry(name)
+            yield Entry(name)
     if not finding.right:
         yield _claim_entry(finding, level)
 
 
-def _claim_entry(finding: ClaimFinding, level: Level) -> _Entry:
+def _claim_entry(finding: ClaimFinding, level: Level) -> Entry:
     """Return the entry of a claim: what was found of it."""
     standing = finding.standing(level)
     found = [
@@ -395,24 +367,14 @@ def _claim_entry(finding: ClaimFinding, level: Level) -> _Entry:
     kind, of = "error", standing
     if standing == "deviates":
         kind = "failure"
-        of = finding.mistakes[0] if finding.mistakes else counts_text(finding)
-    return _Entry(finding.claim, kind, finding.headline(level), of, "\n".join([*found, ""]))
+        of = finding.mistakes[0] if finding.mistakes else finding.outcomes() or "no cases"
+    return Entry(finding.claim, kind, finding.headline(level), of, "\n".join([*found, ""]))
 
 
-def _failed_entry(case: FailedCase) -> _Entry:
+def _failed_entry(case: FailedCase) -> Entry:
     kind = "error" if case.outcome in ERRORS else "failure"
     message = case.message or case.outcome.text
-    return _Entry(case.name, kind, message, case.outcome.text, f"{message}\n")
-
-
-def _totals(entries: Sequence[_Entry]) -> dict[str, int]:
-    kinds = [entry.kind for entry in entries]
-    return {
-        "tests": len(kinds),
-        "failures": kinds.count("failure"),
-        "errors": kinds.count("error"),
-        "skipped": kinds.count("skipped"),
-    }
+    return Entry(case.name, kind, message, case.outcome.text, f"{message}\n")
 
 
 SIGNS = {"deviates": "✗", "incomplete": "…", "no deviation found": "○", "conforms": "✓"}

@@ -6,8 +6,7 @@ entries of the suite ``campaign``, so that what is not a pass is not shown as on
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import IO
 
@@ -15,7 +14,7 @@ from eightfold.campaign.folder import asked_commands, commits, repeat_command
 from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.report.verdict import Source, Standing
 from eightfold.campaign.store import Results
-from eightfold.run.report.junit import JUnitXml
+from eightfold.run.report.junit import Entry, JUnitXml
 
 ELEMENTS = {
     "failed": "failure",
@@ -53,16 +52,13 @@ class _Writer:
             if shortcomings:
                 with self._suite("campaign", lacking):
                     for name, (kind, message) in shortcomings.items():
-                        self._xml.case(
-                            "campaign", name, kind=kind, message=message, of=name, text=message
-                        )
+                        self._xml.case("campaign", Entry(name, kind, message, name, message))
 
-    @contextmanager
-    def _suite(self, name: str, kinds: Counter[str], seconds: float = 0.0) -> Iterator[None]:
+    def _suite(
+        self, name: str, kinds: Counter[str], seconds: float = 0.0
+    ) -> AbstractContextManager[None]:
         started = self._started
-        with self._xml.suite("testsuite", kinds, name=name, time=seconds, timestamp=started):
-            yield
-        self._xml.text("\n")
+        return self._xml.suite("testsuite", kinds, name=name, time=seconds, timestamp=started)
 
     def _column(self, suite: str, column: str, kinds: Counter[str]) -> None:
         seconds = sum(planned.seconds or 0.0 for planned in self._results.units(suite, column))
@@ -78,28 +74,18 @@ class _Writer:
 
     def _waiting(self, unit: Unit) -> None:
         message = f"{unit.count} {'cases have' if unit.count > 1 else 'case has'} not run"
-        self._xml.case(
-            _class(unit, unit.operator),
-            unit.name,
-            kind="error",
-            message=message,
-            of="waiting",
-            text=f"{message}\n{self._folder.resume_command()}\n",
-        )
+        text = f"{message}\n{self._folder.resume_command()}\n"
+        entry = Entry(unit.name, "error", message, "waiting", text)
+        self._xml.case(_class(unit, unit.operator), entry)
 
     def _case(self, unit: Unit, case: Case, seconds: float) -> None:
         name = unit.case_name(case.seed)
         kind = ELEMENTS.get(case.verdict, "")
         repeat = repeat_command(self._folder.path, name, unit) if kind else ""
-        self._xml.case(
-            _class(unit, case.operator),
-            name,
-            seconds=seconds,
-            kind=kind,
-            message=case.message.partition("\n")[0],
-            of=case.verdict,
-            text=f"{case.message}\n{repeat}\n",
-        )
+        message = case.message.partition("\n")[0]
+        text = f"{case.message}\n{repeat}\n"
+        entry = Entry(name, kind, message, case.verdict, text, seconds)
+        self._xml.case(_class(unit, case.operator), entry)
 
     def _properties(self) -> None:
         facts = self._facts

@@ -4,11 +4,25 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO
+from typing import IO, NamedTuple
 from xml.sax.saxutils import XMLGenerator
 from xml.sax.xmlreader import AttributesImpl
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Entry(NamedTuple):
+    """What is said of a case; ``kind``: ``failure``, ``error`` or ``skipped``, without it a pass.
+
+    ``of``: the type of a failure or error; ``text``: what stands in it.
+    """
+
+    name: str
+    kind: str = ""
+    message: str = ""
+    of: str = ""
+    text: str = ""
+    seconds: float = 0.0
 
 
 class JUnitXml:
@@ -22,7 +36,6 @@ class JUnitXml:
         """Begin the file, and end it."""
         self._xml.startDocument()
         yield
-        self.text("\n")
         self._xml.endDocument()
 
     @contextmanager
@@ -37,6 +50,7 @@ class JUnitXml:
         with self.element(tag, **attributes, **counts):
             self.text("\n")
             yield
+        self.text("\n")
 
     @contextmanager
     def element(self, tag: str, **attributes: object) -> Iterator[None]:
@@ -50,22 +64,12 @@ class JUnitXml:
         """Write text into the element that is open."""
         self._xml.characters(_allowed(text))
 
-    def case(
-        self,
-        place: str,
-        name: str,
-        *,
-        seconds: float = 0.0,
-        kind: str = "",
-        message: str = "",
-        of: str = "",
-        text: str = "",
-    ) -> None:
-        """Write an entry: a ``kind`` of ``failure``, ``error`` or ``skipped``; without, a pass."""
-        with self.element("testcase", classname=place, name=name, time=seconds):
-            if kind:
-                with self.element(kind, message=message, type=of):
-                    self.text(text)
+    def case(self, place: str, entry: Entry) -> None:
+        """Write an entry."""
+        with self.element("testcase", classname=place, name=entry.name, time=entry.seconds):
+            if entry.kind:
+                with self.element(entry.kind, message=entry.message, type=entry.of):
+                    self.text(entry.text)
         self.text("\n")
 
     def properties(self, values: dict[str, object]) -> None:
