@@ -16,7 +16,6 @@ from typing import Any
 import click
 
 from eightfold.campaign.folder import Folder, asked_commands, commits
-from eightfold.campaign.records import Unit
 from eightfold.campaign.report.verdict import coverage
 from eightfold.campaign.store import Results
 from eightfold.campaign.suite import suites
@@ -26,9 +25,6 @@ from eightfold.common.program import one_line_errors
 from lab.documents.part import Part, markdown, number, table_part
 
 SCHEMA_VERSION = 1
-
-SuiteColumn = tuple[str, str]
-"""A suite, and the column that it ran in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,62 +83,54 @@ def campaign_entries(path: Path) -> list[Entry]:
         raise InputError(f"{path}: is several campaigns in one; name their own folders")
     (command,) = asked_commands(facts["asked"], None)
     with folder.store() as results, results.snapshot():
-        spent, last = _spent(results)
-        cases, kinds = _counted(results)
-        bins = _bins(results)
-        covered = {_suite_column(each.unit) for each in results.units() if each.unit.coverage}
+        counted, bins = _counted(results), _bins(results)
     return [
         Entry(
             suite=suite,
             column=column,
             command=command,
-            date=f"{datetime.fromtimestamp(last[suite, column], UTC):%Y-%m-%d}",
+            date=f"{datetime.fromtimestamp(each.ended, UTC):%Y-%m-%d}",
             commit=commits(facts),
-            cases={name: dict(sorted(counts.items())) for name, counts in sorted(by_name.items())},
-            kinds=dict(sorted(kinds[suite, column].items())),
-            bins=bins if (suite, column) in covered else {},
-            seconds=round(spent[suite, column], 1),
+            cases={name: dict(sorted(ended.items())) for name, ended in sorted(each.cases.items())},
+            kinds=dict(sorted(each.kinds.items())),
+            bins=bins if each.covered else {},
+            seconds=round(each.seconds, 1),
         )
-        for (suite, column), by_name in cases.items()
-        if (suite, column) in last
+        for (suite, column), each in counted.items()
+        if each.ended
     ]
 
 
-def _suite_column(unit: Unit) -> SuiteColumn:
-    column = unit.column
-    return unit.suite, column if unit.reference == "litert" else f"{column} {unit.reference}"
+@dataclass
+class _Counted:
+    """What an `Entry` is made of; ``ended``: when its last unit did, 0 if none has."""
+
+    cases: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    kinds: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    ended: float = 0.0
+    covered: bool = False
 
 
-def _spent(results: Results) -> tuple[dict[SuiteColumn, float], dict[SuiteColumn, float]]:
-    """Return the seconds of all units, and when the last one ended."""
-    seconds: dict[SuiteColumn, float] = defaultdict(float)
-    last: dict[SuiteColumn, float] = {}
-    for each in results.spent():
-        key = _suite_column(each.unit)
-        seconds[key] += each.seconds
-        last[key] = max(each.ended, last.get(key, 0.0))
-    return seconds, last
-
-
-def _counted(
-    results: Results,
-) -> tuple[dict[SuiteColumn, dict[str, Counter[str]]], dict[SuiteColumn, Counter[str]]]:
-    """Return cases by what they are about and how they ended, and kinds of what is fine."""
-    cases: dict[SuiteColumn, dict[str, Counter[str]]] = {}
-    kinds: dict[SuiteColumn, Counter[str]] = defaultdict(Counter)
-    keys = {}
+def _counted(results: Results) -> dict[tuple[str, str], _Counted]:
+    """Return what became of units and cases by suite and column."""
+    found: dict[tuple[str, str], _Counted] = defaultdict(_Counted)
+    of = {}
     for planned in results.units():
         unit = planned.unit
-        key = keys[planned.number] = _suite_column(unit)
-        by_name = cases.setdefault(key, {})
+        column = unit.column if unit.reference == "litert" else f"{unit.column} {unit.reference}"
+        of[planned.number] = counted = found[unit.suite, column]
+        counted.seconds += planned.seconds or 0.0
+        counted.ended = max(counted.ended, planned.ended or 0.0)
+        counted.covered |= unit.coverage
         if planned.state == "waiting":
-            by_name.setdefault(unit.operator, Counter())["waiting"] += unit.count
+            counted.cases[unit.operator]["waiting"] += unit.count
     for row in results.rows():
-        key = keys[row.unit]
-        cases[key].setdefault(row.operator, Counter())[suites()[row.suite].how(row)] += 1
-        if kind := suites()[row.suite].kind(row):
-            kinds[key][kind] += 1
-    return cases, kinds
+        suite, counted = suites()[row.suite], of[row.unit]
+        counted.cases[row.operator][suite.how(row)] += 1
+        if kind := suite.kind(row):
+            counted.kinds[kind] += 1
+    return found
 
 
 def _bins(results: Results) -> dict[str, tuple[int, int]]:

@@ -122,9 +122,8 @@ def _tensors(side: str, entries: list[dict[str, Any]]) -> Iterator[str]:
             f"     .elements = {macro}_ELEMENTS, .rank = {macro}_RANK,",
             f"     .scale_count = {len(scales)}, {pointers}}},",
         ]
-    empty = "    {.name = 0}," if not rows else None
     yield from ("", f"static const struct eightfold_tensor {side}s[{max(len(entries), 1)}] = {{")
-    yield from rows if empty is None else [empty]
+    yield from rows or ["    {.name = 0},"]
     yield "};"
 
 
