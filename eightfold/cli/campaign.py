@@ -1,6 +1,6 @@
 """``eightfold campaign``: many cases over a machine or a farm."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from inspect import signature
 from pathlib import Path
@@ -163,7 +163,8 @@ def run_command(
     known = {suite.name: {str(option.name) for option in suite.options} for suite in chosen}
     units = planned(
         {
-            name: {option: options[option] for option in names} | _cases_of(counts, name)
+            name: {option: options[option] for option in names}
+            | ({"cases": counts[name]} if name in counts else {})
             for name, names in known.items()
         }
     )
@@ -226,10 +227,6 @@ def _counts(texts: Sequence[str], chosen: "Sequence[Suite]") -> dict[str, int]:
             raise InputError(f"--cases {text}: is not of the form N or SUITE=N, N at least 1")
         counts |= dict.fromkeys(of, int(number))
     return counts
-
-
-def _cases_of(counts: Mapping[str, int], name: str) -> dict[str, int]:
-    return {"cases": counts[name]} if name in counts else {}
 
 
 @campaign.command()

@@ -17,7 +17,7 @@ from eightfold.cli.compiler import reference_option
 from eightfold.cli.importing import taken
 from eightfold.common.program import model_argument
 from eightfold.common.terminal import output_console, terminal_progress
-from eightfold.run.assessment import Assessment, Fit, assess
+from eightfold.run.assessment import Assessment, assess
 from eightfold.run.report.clock import clock_of
 from eightfold.target.config import PRESETS, AcceleratorConfig
 
@@ -68,7 +68,8 @@ def check(
         content, notes, kept = taken(model, fallback=True)
         found = replace(assess(content, configs, reference, on_progress=progress), model=str(model))
     if kept:  # what the import has kept needs the option as well
-        fits = [_with_fallback(fit, "; ".join(kept)) for fit in found.fits]
+        changed = {"status": "fallback", "reason": "; ".join(kept)}
+        fits = [replace(fit, **changed) if fit.status == "runs" else fit for fit in found.fits]
         found = replace(found, fits=fits)
     data = found.as_json()
     if as_json:
@@ -77,10 +78,6 @@ def check(
         _print(found, data, everything)
         click.echo("".join(f"{note}\n" for note in notes), nl=False)
     raise SystemExit(found.best.status == "refused" or (spec and not data["conforms"]))
-
-
-def _with_fallback(fit: Fit, reason: str) -> Fit:
-    return replace(fit, status="fallback", reason=reason) if fit.status == "runs" else fit
 
 
 def _print(found: Assessment, data: Mapping[str, Any], everything: bool) -> None:

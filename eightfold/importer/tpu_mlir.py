@@ -340,17 +340,13 @@ class _Maker:
         return {"weights": codes, "bias": folded, "fields": fields}
 
 
-def _pads(layer: Layer) -> windows.Pads:
-    (top, left), (bottom, right) = layer.attributes["begin"], layer.attributes["end"]
-    return (top, bottom), (left, right)
-
-
 def _window(maker: _Maker, layer: Layer, *names: str) -> dict[str, Any]:
     """Return options of a window over images: the strides, padding, and others by name."""
     if len(maker.source(layer).shape) != 4:
         raise Refusal("its windows are not of two axes")
     found = {name: tuple(layer.attributes[name]) for name in names}
-    return {**found, "stride": tuple(layer.attributes["strides"]), "pads": _pads(layer)}
+    pads = tuple(zip(layer.attributes["begin"], layer.attributes["end"], strict=True))
+    return {**found, "stride": tuple(layer.attributes["strides"]), "pads": pads}
 
 
 def _conv(maker: _Maker, layer: Layer) -> None:

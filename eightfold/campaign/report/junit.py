@@ -35,7 +35,8 @@ class _Writer:
     def __init__(self, file: IO[bytes], source: Source) -> None:
         self._xml = JUnitXml(file)
         self._folder, self._results, self._standing, self._facts = source
-        self._started = _moment(min((s[0] for s in self._results.sessions()), default=0.0))
+        started = min((each[0] for each in self._results.sessions()), default=0.0)
+        self._started = f"{datetime.fromtimestamp(started, UTC):%Y-%m-%dT%H:%M:%S}"
 
     def write(self) -> None:
         suites = _suites(self._results)
@@ -123,7 +124,3 @@ def _shortcomings(standing: Standing) -> dict[str, tuple[str, str]]:
     if standing.coverage is not None and not standing.coverage.holds:
         found["coverage"] = ("failure", "\n".join(standing.coverage.lines()))
     return found
-
-
-def _moment(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"
