@@ -287,6 +287,9 @@ def test_the_statement_comes_first(shown: Element) -> None:
     (verdict,) = shown.all("p", "verdict")
     assert verdict.text == f"deviates {statement().line()}."
     assert "failed" in verdict.classes
+    assert [link.text for link in shown.all("nav")[0].all("a")] == [
+        "Findings", "requantizer", "ADD", "Claims", "What is exact", "How this was made",
+    ]  # fmt: skip
 
 
 def test_findings_come_before_the_table_and_that_before_what_is_exact(shown: Element) -> None:
