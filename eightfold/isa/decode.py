@@ -112,26 +112,27 @@ def decode(words: NDArray[np.uint32]) -> Iterator[Decoded]:
         raise CommandError(isa.ErrorCode.ILLEGAL_COMMAND, number, "words behind END")
 
 
-def read_stream(config: AcceleratorConfig, words: NDArray[np.uint32]) -> list[Decoded]:
-    """Return the commands of a stream that was compiled for ``config``.
+def read(config: AcceleratorConfig, words: NDArray[np.uint32]) -> Iterator[Decoded]:
+    """Yield the commands of a stream that was compiled for ``config``.
 
     Raises CommandError as `decode`, and VERSION, if BEGIN is of another version or configuration;
     ILLEGAL_COMMAND, of a command that needs what ``config`` leaves out.
     """
-    commands = decode(words)
-    begin = next(commands)
-    configuration, memories = isa.configuration_words(config)
-    expected = {"version": isa.VERSION, "configuration": configuration, "memories": memories}
-    for name, value in expected.items():
-        if begin.fields[name] != value:
-            text = f"{name} {begin.fields[name]:#x} is not {value:#x}"
-            raise CommandError(isa.ErrorCode.VERSION, begin.number, text)
-    found = [begin, *commands]
-    for command in found:
+    expected = isa.begin(config).values()
+    for command in decode(words):
+        for name, value in expected.items() if command.opcode == isa.Opcode.BEGIN else ():
+            if command.fields[name] != value:
+                text = f"{name} {command.fields[name]:#x} is not {value:#x}"
+                raise CommandError(isa.ErrorCode.VERSION, command.number, text)
         if lacks := isa.lacking(isa.COMMANDS[command.opcode], command.fields, config):
             text = f"{command.opcode.name} needs {lacks}, which the configuration leaves out"
             raise CommandError(isa.ErrorCode.ILLEGAL_COMMAND, command.number, text)
-    return found
+        yield command
+
+
+def read_stream(config: AcceleratorConfig, words: NDArray[np.uint32]) -> list[Decoded]:
+    """Return the commands of a stream; raises as `read`."""
+    return list(read(config, words))
 
 
 _OPCODES = {opcode.value for opcode in isa.COMMANDS}

@@ -4,8 +4,9 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eightfold.isa.commands import Command
+from eightfold.isa.commands import VERSION, Command
 from eightfold.isa.enumerations import ENGINES, Engine, ErrorCode, Opcode
+from eightfold.isa.instructions import Begin
 from eightfold.isa.shapes import Entry, Layout, aligned_layout, pack, unsigned
 from eightfold.target.config import FEATURES, AcceleratorConfig
 
@@ -166,6 +167,12 @@ def configuration_words(config: AcceleratorConfig) -> tuple[int, int]:
         pack(aligned_layout(CONFIGURATION_0), sizes)[0],
         pack(aligned_layout(CONFIGURATION_1), memories)[0],
     )
+
+
+def begin(config: AcceleratorConfig) -> Begin:
+    """Return the BEGIN of the streams that are compiled for a configuration."""
+    configuration, memories = configuration_words(config)
+    return Begin(version=VERSION, configuration=configuration, memories=memories)
 
 
 FIELDS = {Opcode.GATHER: ("gather", ()), Opcode.VECTOR: ("rows", ("row", "relative", "resume"))}

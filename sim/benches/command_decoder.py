@@ -23,6 +23,7 @@ from eightfold.sim.stimuli.commands import (
     begin_command,
     end_command,
     unused_bits,
+    used_words,
 )
 from eightfold.target.config import AcceleratorConfig
 
@@ -232,9 +233,7 @@ class Streams:
     def complemented(self, opcode: isa.Opcode) -> list[int]:
         """Return a stream in which each bit that a field of the command uses is 0 and 1."""
         first = self.command(1, opcode)
-        used = np.full(len(first), 0xFFFF_FFFF, np.uint32)
-        for bit in unused_bits(opcode, self.config):
-            used[bit // 32] &= ~np.uint32(1 << bit % 32)
+        used = used_words(opcode, self.config).copy()
         used[0] &= 0xFF00  # neither opcode nor index
         second = first ^ used
         second[0] = second[0] & 0xFFFF | 2 << 16

@@ -6,14 +6,14 @@ a rule.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.isa.decode import CommandError, Decoded, command_places, read_command
+from eightfold.isa.decode import CommandError, Decoded, command_places, read
 from eightfold.isa.vector_fields import has_one_result, is_on_rows, resumes, used_tables
 from eightfold.sim.machine.accesses import firing, index_starts, move_starts
 from eightfold.sim.machine.matrix import MatrixRun, group_lanes, parameter_size, weight_sizes
@@ -158,50 +158,21 @@ def read_words(
 ) -> tuple[list[Decoded], Refusal | None]:
     """Return the commands before the first word that breaks a rule, and how that is refused.
 
-    The rules are those of `eightfold.isa.decode.decode`, each checked when its word comes: of
-    several the first word's counts. What follows END is not read.
+    The rules are those of `eightfold.isa.decode.read`, each checked when its word comes: of several
+    the first word's counts. What follows END is not read.
     """
+    begin = isa.BEGIN.encode(**isa.begin(config).values())
+    unlike = np.flatnonzero(words[: len(begin)] != begin[: len(words)])
+    if unlike.size:
+        is_header = unlike[0] == 0 and words[0] & 0xFF == isa.Opcode.BEGIN.value
+        return [], Refusal(_ILLEGAL if is_header else isa.ErrorCode.VERSION, SEQUENCER, 0)
     commands: list[Decoded] = []
-    stream = [int(word) for word in words]
-    expected = (isa.VERSION, *isa.configuration_words(config))
-    place = 0
-    while place < len(stream):
-        number = len(commands)
-        opcode = stream[place] & 0xFF
-        if number == 0 and opcode != isa.Opcode.BEGIN.value:
-            return commands, Refusal(isa.ErrorCode.VERSION, SEQUENCER, 0)
-        if opcode not in _OPCODES or (number > 0 and opcode == isa.Opcode.BEGIN.value):
-            break
-        kind = isa.Opcode(opcode)
-        part = stream[place : place + isa.COMMANDS[kind].words]
-        unused = _unused(kind, config)
-        wrong = [word & mask != 0 for word, mask in zip(part, unused, strict=False)]
-        wrong[0] |= part[0] >> 16 != number % (1 << 16)
-        if kind == isa.Opcode.BEGIN:
-            behind = zip(part[1:], expected, strict=False)
-            wrong[1:] = [word != value for word, value in behind]
-        if any(wrong):
-            is_version = kind == isa.Opcode.BEGIN and not wrong[0]
-            code = isa.ErrorCode.VERSION if is_version else isa.ErrorCode.ILLEGAL_COMMAND
-            return commands, Refusal(code, SEQUENCER, number % (1 << 16))
-        if len(part) < len(unused):
-            break
-        content = b"".join(word.to_bytes(4, "little") for word in part)
-        commands.append(read_command(number, kind, content))
-        place += len(part)
-        if kind == isa.Opcode.END:
-            return commands, None
-    return commands, Refusal(isa.ErrorCode.ILLEGAL_COMMAND, SEQUENCER, len(commands) % (1 << 16))
-
-
-_OPCODES = {opcode.value for opcode in isa.COMMANDS}
-
-
-@cache
-def _unused(opcode: isa.Opcode, config: AcceleratorConfig) -> tuple[int, ...]:
-    """Return the bits of each word that must be 0, as ones."""
-    used = isa.used_bits(isa.COMMANDS[opcode], config)
-    return tuple(~used >> 32 * word & 0xFFFFFFFF for word in range(isa.COMMANDS[opcode].words))
+    with suppress(CommandError):
+        for command in read(config, words):
+            commands.append(command)
+            if command.opcode == isa.Opcode.END:
+                return commands, None
+    return commands, Refusal(_ILLEGAL, SEQUENCER, len(commands) % (1 << 16))
 
 
 def nature(config: AcceleratorConfig, command: Decoded, sizes: Mapping[isa.Space, int]) -> Nature:

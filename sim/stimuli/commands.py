@@ -56,17 +56,11 @@ def random_stream(
 
 
 def begin_command(config: AcceleratorConfig) -> RandomCommand:
-    first, second = isa.configuration_words(config)
-    begin = {"version": isa.VERSION, "configuration": first, "memories": second}
-    return RandomCommand(isa.Opcode.BEGIN, 0, 0, isa.BEGIN.encode(**begin))
+    return RandomCommand(isa.Opcode.BEGIN, 0, 0, isa.BEGIN.encode(**isa.begin(config).values()))
 
 
 def end_command(index: int) -> RandomCommand:
     return RandomCommand(isa.Opcode.END, 0, 0, isa.END.encode(index=index % (1 << 16)))
-
-
-ROWS = ("row", "relative", "resume")
-"""Fields of VECTOR that are 0 without row functions."""
 
 
 def any_command(
@@ -77,11 +71,7 @@ def any_command(
     if opcode in isa.ENGINES:
         wait, signal = (int(rng.integers(1 << len(isa.Engine))) for _ in range(2))
     command = _random_command(rng, opcode, wait, signal, index)
-    bits = unused_bits(opcode, config)
-    unused = [
-        sum(1 << bit % 32 for bit in bits if bit // 32 == w) for w in range(len(command.words))
-    ]
-    command.words = command.words & ~np.array(unused, np.uint32)
+    command.words = command.words & used_words(opcode, config)
     return command
 
 
@@ -114,17 +104,17 @@ def join(commands: list[RandomCommand]) -> NDArray[np.uint32]:
     return np.concatenate([command.words for command in commands])
 
 
+def used_words(opcode: isa.Opcode, config: AcceleratorConfig) -> NDArray[np.uint32]:
+    """Return the bits that may be 1 in the words of a command, as ones; GATHER's in any case."""
+    command = isa.COMMANDS[opcode]
+    bits = isa.used_bits(command, config.replace(gather=True))
+    return np.frombuffer(bits.to_bytes(4 * command.words, "little"), dtype="<u4")
+
+
 def unused_bits(opcode: isa.Opcode, config: AcceleratorConfig) -> list[int]:
     """Return the bits that have to be 0 in every command of that opcode."""
-    used = set()
-    for place in command_places(opcode):
-        bits = place.width
-        if place.name in ("wait", "signal"):
-            bits = len(isa.Engine) if opcode in isa.ENGINES else 0
-        if opcode == isa.Opcode.VECTOR and place.name in ROWS and not config.rows:
-            bits = 0
-        used |= set(range(place.offset, place.offset + bits))
-    return sorted(set(range(32 * isa.COMMANDS[opcode].words)) - used)
+    unused = ~used_words(opcode, config)
+    return np.flatnonzero(np.unpackbits(unused.view(np.uint8), bitorder="little")).tolist()
 
 
 def spoil(

@@ -134,8 +134,7 @@ class Emitter:
 
     def begin(self) -> None:
         """Start the stream, with what it was compiled for."""
-        configuration, memories = isa.configuration_words(self.config)
-        self._issue(isa.Begin(version=isa.VERSION, configuration=configuration, memories=memories))
+        self._issue(isa.begin(self.config))
 
     def end(self) -> None:
         """End the stream."""

@@ -21,9 +21,7 @@ def bits(initials: str) -> int:
 
 def stream(config: AcceleratorConfig, items: Iterable[Item]) -> NDArray[np.uint32]:
     """Return the words of BEGIN, the items and END."""
-    configuration, memories = isa.configuration_words(config)
-    begin = {"version": isa.VERSION, "configuration": configuration, "memories": memories}
-    whole = [(isa.BEGIN, begin, "", ""), *items, (isa.END, {}, "", "")]
+    whole = [(isa.BEGIN, isa.begin(config).values(), "", ""), *items, (isa.END, {}, "", "")]
     return np.concatenate(
         [
             command.encode(**fields, index=index % (1 << 16), wait=bits(wait), signal=bits(signal))
