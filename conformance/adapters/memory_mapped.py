@@ -42,8 +42,6 @@ from eightfold.conformance.adapters.rtl import RtlAdapter
 from eightfold.conformance.answers import MISSING, UNKNOWN, Columns, UnitAnswers
 from eightfold.conformance.units.unit import Column
 
-BENCH = "eightfold.sim.benches.foreign_memory_mapped"
-
 
 class MemoryMappedAdapter(RtlAdapter):
     """A module whose registers are written, which is started, and whose registers have the answer.
@@ -192,7 +190,7 @@ class MemoryMappedAdapter(RtlAdapter):
             job = {"folder": name, "total": program.lines, "memory_words": self._memory_words}
             report, failed = self.simulated(
                 design,
-                BENCH,
+                "accesses",
                 simulator,
                 job | {"pauses": round(256 * self.pauses)},
                 {each: folder / each for each in ("program.hex", "results.hex")},

@@ -29,6 +29,8 @@ if TYPE_CHECKING:  # loads a simulator's toolchain
     from eightfold.sim.simulator.build import Design
     from eightfold.sim.simulator.foreign import Foreign, Module, Port
 
+BENCH = "eightfold.sim.benches.foreign"
+
 
 class RtlAdapter(UnitAdapter):
     """A module in Verilog, SystemVerilog, VHDL or Amaranth, in a simulator."""
@@ -357,7 +359,7 @@ class RtlAdapter(UnitAdapter):
     def simulated(
         self,
         design: "Design",
-        bench: str,
+        testcase: str,
         simulator: str,
         parameters: dict[str, Any],
         files: dict[str, Path],
@@ -365,7 +367,7 @@ class RtlAdapter(UnitAdapter):
         seed: int,
         trace: Path | None,
     ) -> tuple[dict[str, Any], str]:
-        """Run a bench around the module; ``files`` are for the simulator's directory.
+        """Run a test of `BENCH` around the module; ``files`` are for the simulator's directory.
 
         Returns what the bench reports, nothing if the simulation has failed; and then in a line
         why.
@@ -376,11 +378,12 @@ class RtlAdapter(UnitAdapter):
         try:
             ran = run_bench(
                 design,
-                bench,
+                BENCH,
                 checked_simulator(simulator),
                 parameters=parameters
                 | {"patience": self.patience, "reset_cycles": self.reset_cycles},
                 seed=seed,
+                testcase=testcase,
                 trace=trace,
                 files=self.data_files() | files,
                 cpu_seconds=self.cpu_seconds,

@@ -38,8 +38,6 @@ from eightfold.conformance.answers import Columns, Simulation, UnitAnswers
 from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.vectors.manifest import COUNTS
 
-BENCH = "eightfold.sim.benches.foreign_stream"
-
 COUNTED = {
     "accepted": "takes",
     "answered": "answers",
@@ -266,7 +264,7 @@ class StreamAdapter(RtlAdapter):
             job |= {"linger": LINGER + (self.latency or 0), "pauses": round(256 * self.pauses)}
             report, failed = self.simulated(
                 design,
-                BENCH,
+                "cases",
                 simulator,
                 job,
                 {path.name: path for path in (words, results, seen)},
