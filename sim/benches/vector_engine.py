@@ -99,7 +99,7 @@ class VectorBench:
     def send(self, fields: Fields) -> None:
         """Queue a command."""
         self._sent.append(fields)
-        self.commands.append([int.from_bytes(VECTOR.encode(**fields).tobytes(), "little")])
+        self.commands.append([VECTOR.packed(fields)])
 
     async def finish(self, timeout: int = 1000) -> None:
         """Wait until all commands are done, and a little longer; ``timeout`` without a transfer."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.isa import GATHER, MOVE, SPACES, ErrorCode, Opcode, Space
+from eightfold.isa import SPACES, ErrorCode, Opcode, Space
 from eightfold.sim.machine.accesses import copied_to, index_starts, move_starts
 
 MOVES, GATHERS = SPACES[Opcode.MOVE], SPACES[Opcode.GATHER]
@@ -14,15 +14,10 @@ MOVES, GATHERS = SPACES[Opcode.MOVE], SPACES[Opcode.GATHER]
 _WORD = 1 << 32
 
 Move = dict[str, int]
-"""The fields of a command but its header; a space as its number."""
+"""The fields of a command but its header, of a GATHER with its limit; a space as its number."""
 
 Spaces = dict[Space, NDArray[np.uint8]]
 """Content of every space that has one."""
-
-
-def encode(move: Move) -> NDArray[np.uint32]:
-    """Return the words of a MOVE, or of the GATHER that has a limit."""
-    return (GATHER if "limit" in move else MOVE).encode(**move)
 
 
 def runs(move: Move) -> Iterator[tuple[int, int]]:

@@ -37,7 +37,7 @@ class MatrixJob:
         return len(self.weights) * (f["lead"] + f["y"] * f["x"])
 
     def command_word(self) -> int:
-        return int.from_bytes(MATRIX.encode(**self.fields).tobytes(), "little")
+        return MATRIX.packed(self.fields)
 
     def weight_words(self, config: AcceleratorConfig) -> list[int]:
         taps = np.concatenate(self.weights)
