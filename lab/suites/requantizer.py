@@ -5,7 +5,7 @@ from typing import cast
 
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.suite import Suite
-from eightfold.sim.benches.requantizer_bank import RequantizerBank
+from eightfold.sim.benches.requantizer import RequantizerBank
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.runner import BenchFailed, run_bench
 from eightfold.sim.simulator.toolchain import Simulator

@@ -1,9 +1,8 @@
 """Benches of the requantizer against `eightfold.golden.requantize`, bit for bit.
 
-The design is `eightfold.hw.requantizer.Requantizer` or a
-`eightfold.sim.benches.requantizer_bank.RequantizerBank`. Parameters: ``lanes``, how many
-requantizers share the stream; ``random``, the number of random cases; ``corners``, a step: every so
-many of the corner cases are sent.
+The design is `eightfold.hw.requantizer.Requantizer` or a `RequantizerBank`. Parameters: ``lanes``,
+how many requantizers share the stream; ``random``, the number of random cases; ``corners``, a step:
+every so many of the corner cases are sent.
 """
 
 from collections.abc import Callable
@@ -11,6 +10,9 @@ from typing import Any
 
 import cocotb
 import numpy as np
+from amaranth.hdl import Cat, Module, Value, signed
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
 from eightfold.conformance.units import requantize
@@ -22,6 +24,44 @@ from eightfold.sim.bench.scoreboard import StreamScoreboard, wrong_byte
 from eightfold.sim.bench.stream import StreamSink, StreamSource, pack, watchdog
 from eightfold.sim.bench.support import cycle, parameters, report, rng, start_clock_and_reset
 from eightfold.sim.machine.explain import requantize_lines
+from eightfold.target.config import AcceleratorConfig
+
+
+class RequantizerBank(wiring.Component):
+    """So many independent requantizers whose streams transfer together, their words as arrays.
+
+    A bench then spends Python time per row.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        super().__init__(
+            {
+                "i": In(stream.Signature(data.ArrayLayout(REQUANTIZER_INPUT, lanes))),
+                "o": Out(stream.Signature(data.ArrayLayout(signed(8), lanes))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        units = [Requantizer(AcceleratorConfig()) for _ in range(self.lanes)]
+        m.d.comb += [
+            self.i.ready.eq(Cat(unit.i.ready for unit in units).all()),
+            self.o.valid.eq(Cat(unit.o.valid for unit in units).all()),
+        ]
+        for lane, unit in enumerate(units):
+            m.submodules[f"lane{lane}"] = unit
+            m.d.comb += [
+                Value.cast(unit.i.payload).eq(Value.cast(self.i.payload[lane])),
+                unit.i.valid.eq(self.i.valid & self.i.ready),
+                self.o.payload[lane].eq(unit.o.payload),
+                unit.o.ready.eq(self.o.valid & self.o.ready),
+            ]
+        return m
+
 
 Cases = dict[str, NDArray[np.int64]]
 """``acc`` and the fields of `eightfold.isa.REQUANTIZE_LAYOUT`: integers of shape (n,)."""

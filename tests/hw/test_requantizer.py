@@ -5,7 +5,7 @@ import pytest
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.requantizer import Requantizer
 from eightfold.isa import REQUANTIZE_LAYOUT
-from eightfold.sim.benches.requantizer_bank import RequantizerBank
+from eightfold.sim.benches.requantizer import RequantizerBank
 from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
 
