@@ -82,18 +82,13 @@ def estimate_operators(stream: Stream, memory: MemoryTiming = IDEAL) -> dict[int
     return _of_operators(stream, _simulate_once(stream.config, stream.issued, memory))
 
 
-def estimate_commands(stream: Stream, memory: MemoryTiming = IDEAL) -> tuple[dict[int, int], int]:
-    """Return when each command of an engine is done, by index, and when the run ends.
-
-    In cycles from the doorbell on.
-    """
-    return estimate_stream(stream.config, stream.issued, memory)
-
-
 def estimate_stream(
     config: AcceleratorConfig, issued: Sequence[Issued], memory: MemoryTiming = IDEAL
 ) -> tuple[dict[int, int], int]:
-    """Return the same for commands that need be no whole network's."""
+    """Return when each command of an engine is done, by index, and when the run ends.
+
+    In cycles from the doorbell on; the commands need be no whole network's.
+    """
     simulated = _simulate_once(config, issued, memory)
     return simulated.done, simulated.end
 

@@ -1,7 +1,6 @@
 """The estimate of cycles: what each command must cost, and whose constants it uses."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,13 +8,13 @@ import pytest
 
 from eightfold import isa
 from eightfold.cases.networks import network_rng, random_network
-from eightfold.compiler import Compiled, compile_network
+from eightfold.compiler import compile_network
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.estimate import moves, timing
 from eightfold.estimate.cost import LATENCY, MATRIX_APART, MOVE_COMMAND, quick
-from eightfold.estimate.estimate import estimate_commands, estimate_network, estimate_operators
+from eightfold.estimate.estimate import estimate_network, estimate_operators, estimate_stream
 from eightfold.hw.array.mac_array import latency
-from eightfold.isa import Engine, Space
+from eightfold.isa import Engine, Space, shares
 from eightfold.isa.issued import Interval, Stream
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
@@ -34,23 +33,14 @@ CONFIGS = {
 """Words narrower than the port, as wide, and wider."""
 
 
-def end_of(emitter: Emitter) -> int:
-    """Return the end of a stream."""
+def ended(emitter: Emitter, memory: MemoryTiming = IDEAL) -> tuple[dict[int, int], int]:
+    """End a stream; return when its commands are done, and when it ends."""
     emitter.end()
-    return estimate_commands(compiled(emitter))[1]
+    return estimate_stream(emitter.config, emitter.issued, memory)
 
 
-def compiled(emitter: Emitter) -> Compiled:
-    return Compiled(
-        config=emitter.config,
-        issued=tuple(emitter.issued),
-        model=bytes(emitter.image),
-        arena=1 << 16,
-        inputs={},
-        outputs={},
-        operators=tuple(sorted({command.operator for command in emitter.issued})),
-        searched={},
-    )
+def end_of(emitter: Emitter) -> int:
+    return ended(emitter)[1]
 
 
 def begun(config: str) -> Emitter:
@@ -135,8 +125,7 @@ def test_a_layer_waits_for_the_last_result_of_the_one_it_reads(config: str) -> N
         emitter = begun(config)
         emit_dense(emitter, vectors=300)
         emit_dense(emitter, vectors=300, reads=source, writes=2048)
-        emitter.end()
-        ends = estimate_commands(compiled(emitter))[0]
+        ends = ended(emitter)[0]
         done[source] = ends[6] - ends[3]
     # What was read ahead hides the walk's pause.
     cycles = 300 * CONFIGS[config].turns
@@ -218,8 +207,7 @@ def test_the_mover_waits_for_results_at_the_scratchpad() -> None:
         emitter = begun("small")
         emitter.move((Space.FILL, 0), (Space.SCRATCHPAD, 8192), moved)
         emit_dense(emitter, vectors=800)
-        emitter.end()
-        done.append(estimate_commands(compiled(emitter))[0])
+        done.append(ended(emitter)[0])
     assert done[1][4] == done[0][4]
     assert done[1][1] - done[0][1] == 999 + 800
 
@@ -237,8 +225,7 @@ def test_weights_are_fetched_ahead_as_far_as_their_buffer_allows() -> None:
     emitter = begun("small")
     emitter.move((Space.FILL, 0), (Space.SCRATCHPAD, 0), 8 * fill)
     emit_dense(emitter, vectors=1, passes=250)
-    emitter.end()
-    end = estimate_commands(compiled(emitter), MemoryTiming.load("shared=1,bytes_per_cycle=1"))[1]
+    end = ended(emitter, MemoryTiming.load("shared=1,bytes_per_cycle=1"))[1]
     ahead = CONFIGS["small"].weight_buffer // 8
     assert abs(end - (fill + 8 * (beats - ahead))) < 400
 
@@ -247,8 +234,7 @@ def test_weights_hold_back_while_the_mover_reads() -> None:
     emitter = begun("small")
     emit_dense(emitter, vectors=64, passes=250)
     emitter.move((Space.ARENA, 0), (Space.SCRATCHPAD, 8192), 8 * 100)
-    emitter.end()
-    moved = estimate_commands(compiled(emitter))[0][4]
+    moved = ended(emitter)[0][4]
     assert moved < 100 + 300  # the commands, 48 beats, and what is needed meanwhile
 
 
@@ -257,8 +243,7 @@ def test_commands_wait_behind_those_of_a_full_queue() -> None:
     for _ in range(12):
         emitter.move((Space.FILL, 0), (Space.SCRATCHPAD, 8192), 8 * 500)
     emit_dense(emitter, vectors=10)
-    emitter.end()
-    done = estimate_commands(compiled(emitter))[0]
+    done = ended(emitter)[0]
     # A queue of four commands, one that is put together, and three that the mover holds, at most.
     assert done[15] > done[12 - 4 - 1 - 3]
 
@@ -271,22 +256,19 @@ def test_every_operator_of_the_accelerator_has_cycles_that_add_up_to_the_end(con
     streams = network.streams
     assert sorted(cycles) == sorted(index for stream in streams for index in stream.operators)
     assert set(cycles) & set(network.reasons) == set()
-    assert sum(cycles.values()) == sum(estimate_commands(stream)[1] for stream in streams)
+    ends = [estimate_stream(stream.config, stream.issued)[1] for stream in streams]
+    assert sum(cycles.values()) == sum(ends)
     assert min(cycles.values()) >= 0
 
 
-def floor(stream: Compiled) -> int:
+def floor(stream: Stream) -> int:
     """Return cycles that a stream cannot go below: of the MAC array, or of the port."""
-    vectors = beats = 0
+    config = stream.config
+    beats = 0
     for command in stream.issued:
-        f = command.fields
-        if command.engine == Engine.MATRIX:
-            passes = f["groups"] * f["ky"] * f["kx"] * f["kc"]
-            vectors += passes * (f.get("lead", 0) + f["y"] * f["x"])
-        if command.command is isa.WEIGHTS:
-            words = f["full"] * stream.config.lanes + f["partial"] * f["partial_lanes"]
-            beats += words * stream.config.weight_word // stream.config.port
-    return max(vectors, beats)
+        if isinstance(weights := command.instruction, isa.Weights):
+            beats += weights.words(config.lanes) * config.weight_word // config.port
+    return max(sum(map(shares.vectors, stream.issued)), beats)
 
 
 @pytest.mark.slow
@@ -303,12 +285,11 @@ def test_no_network_is_faster_than_its_vectors_and_its_weights(seed: int, config
 def test_operators_without_commands_take_no_time() -> None:
     emitter = begun("small")
     emit_dense(emitter, vectors=100)
-    emitter.end()
-    stream = compiled(emitter)
-    renamed = replace(stream, operators=(0, 1))
-    total = estimate_commands(stream)[1]
+    total = end_of(emitter)
+    issued = tuple(emitter.issued)
     # The last operator of a stream has the time from its last command to the end.
-    assert estimate_operators(renamed) == {0: total - timing.END, 1: timing.END}
+    stream = Stream(config=emitter.config, issued=issued, operators=(0, 1))
+    assert estimate_operators(stream) == {0: total - timing.END, 1: timing.END}
 
 
 @pytest.mark.slow
@@ -355,9 +336,7 @@ def ends(commands: Sequence[Callable[[Emitter], None]]) -> tuple[list[int], int]
     emitter.begin()
     for emit in commands:
         emit(emitter)
-    emitter.end()
-    stream = Stream(config=NANO, issued=tuple(emitter.issued), operators=(0,))
-    done, _ = estimate_commands(stream)
+    done, _ = ended(emitter)
     return sorted(done.values()), quick(emitter.issued[-2].instruction, NANO).cycles
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.compiler import Compiled
-from eightfold.estimate.estimate import estimate_commands
+from eightfold.estimate.estimate import estimate_stream
 from eightfold.isa import GATHER, Space
 from eightfold.sim.simulator.system import Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
@@ -80,17 +79,7 @@ def test_takes_the_estimated_cycles(preset):
     program.emitter.end()
     run = simulate(program, preset, "verilator")
     issued = program.emitter.issued
-    stream = Compiled(
-        config=TWINS[preset],
-        issued=tuple(issued),
-        model=bytes(program.emitter.image),
-        arena=program.arena,
-        inputs={},
-        outputs={},
-        operators=tuple(range(len(SHAPES))),
-        searched={},
-    )
-    estimated, end = estimate_commands(stream)
+    estimated, end = estimate_stream(TWINS[preset], issued)
     done = {int(index): int(cycles) for engine, index, cycles, *_ in run.events if engine >= 0}
     commands = [index for index, command in enumerate(issued) if command.command is GATHER]
     # From the end of the load before it, which it waits for.

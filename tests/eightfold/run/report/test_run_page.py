@@ -13,7 +13,7 @@ from eightfold import Session
 from eightfold.compiler import CompiledNetwork, compile_network
 from eightfold.compiler.passes import Prepared
 from eightfold.compiler.rewrite import rewrite
-from eightfold.estimate.estimate import estimate, estimate_commands
+from eightfold.estimate.estimate import estimate, estimate_stream
 from eightfold.isa import COUNTERS
 from eightfold.isa.shares import Work
 from eightfold.model import Graph
@@ -56,7 +56,7 @@ def simulated(model: bytes | None = None, streams: int = 1) -> RunResult:
     (segment,) = network.segments
     compiled = segment.compiled
     assert compiled is not None
-    done, end = estimate_commands(compiled)
+    done, end = estimate_stream(compiled.config, compiled.issued)
     rows = []
     for index, cycle in sorted(done.items(), key=lambda item: item[1]):
         engine = compiled.issued[index].engine
