@@ -85,8 +85,8 @@ class WeightBuffers:
         weights = command.instruction
         assert isinstance(weights, isa.Weights)
         runs = [[weights.full, self.config.lanes], [weights.partial, weights.partial_lanes]]
-        words = sum(buffers * lanes for buffers, lanes in runs)
-        self.fetch.begin(begun, weights.address // self.config.port, words * self._parts)
+        units = weights.words(self.config.lanes) * self._parts
+        self.fetch.begin(begun, weights.address // self.config.port, units)
         self._runs.extend(run for run in runs if run[0])
         self._more.tell()
         return taken
@@ -129,11 +129,8 @@ class ParameterBanks:
         self._free = begun + timing.PARAMETER_COMMAND
         banks = command.instruction
         assert isinstance(banks, isa.Parameters)
-        size = timing.RECORD * banks.channels
-        if banks.shared:
-            size = timing.RECORD + timing.BIAS * banks.channels
         beat = banks.address // self.config.port
-        self._fetch.begin(begun, beat, -(-size // self._unit))
+        self._fetch.begin(begun, beat, -(-banks.size // self._unit))
         self._commands.append(banks)
         self._more.tell()
         return taken

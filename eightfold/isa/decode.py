@@ -174,7 +174,7 @@ _HEXADECIMAL = ("configuration", "memories")
 _DEFAULTS = {"requantize.low": -128, "requantize.high": 127}
 """Values that a line leaves out; 0 for other fields, and 1 for loop counts."""
 
-_LOOPS: dict[isa.Opcode, dict[str, tuple[str, ...]]] = {
+LOOPS: dict[isa.Opcode, dict[str, tuple[str, ...]]] = {
     isa.Opcode.MOVE: {f"count{i}": (f"source_stride{i}", f"target_stride{i}") for i in range(4)},
     isa.Opcode.GATHER: {
         f"count{i}": (f"source_stride{i}", f"target_stride{i}", f"index_stride{i}")
@@ -267,7 +267,7 @@ def _value(shape: FieldShape, name: str, command: Decoded) -> str:
 def _hidden(command: Decoded) -> set[str]:
     """Return the fields that the line leaves out."""
     fields = command.fields
-    loops = _LOOPS.get(command.opcode, {})
+    loops = LOOPS.get(command.opcode, {})
     once = {name for name in loops if fields[name] == 1}
     hidden = once | {step for name in once for step in loops[name]}
     for condition, names in _MEANINGLESS.get(command.opcode, ()):

@@ -24,6 +24,10 @@ MIN_LINE = 3
 """Fewest vectors between two rows of a depthwise window: what the lines' RAM needs."""
 
 
+RECORD_BYTES = 16
+"""The bytes of `Requantize` in memory."""
+
+
 @dataclass(frozen=True)
 class Fields:
     """What a command or a structure in one holds."""
@@ -157,6 +161,10 @@ class Weights(Instruction):
         """Weight buffers, a pass of a MATRIX each."""
         return self.full + self.partial
 
+    def words(self, lanes: int) -> int:
+        """Return the words of all buffers, of which a full one has ``lanes``."""
+        return self.full * lanes + self.partial * self.partial_lanes
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters(Instruction):
@@ -171,6 +179,11 @@ class Parameters(Instruction):
         unsigned(1),
         "0: a 16-byte record for each channel; 1: one record, then an int32 bias for each",
     ] = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes in the model region."""
+        return RECORD_BYTES + 4 * self.channels if self.shared else RECORD_BYTES * self.channels
 
 
 @dataclass(frozen=True, kw_only=True)

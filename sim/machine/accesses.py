@@ -215,14 +215,6 @@ def _gather(f: Fields) -> Accesses:
     return found
 
 
-def firing(f: Fields) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows y and the vectors x of a row that fire in a MATRIX pass."""
-    return (
-        np.arange(f["fire_y0"], f["y"], f["fire_y_step"]),
-        np.arange(f["fire_x0"], f["x"], f["fire_x_step"]),
-    )
-
-
 def _matrix(config: AcceleratorConfig, f: Fields) -> Accesses:
     scratchpad = isa.Space.SCRATCHPAD
     groups = f["groups"]
@@ -244,7 +236,8 @@ def _matrix(config: AcceleratorConfig, f: Fields) -> Accesses:
 
 def result_offsets(config: AcceleratorConfig, f: Fields) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Yield where the results of a MATRIX start, in their order, and how many bytes each has."""
-    oy, ox = (len(fired) for fired in firing(f))
+    matrix = isa.Matrix(**f)
+    oy, ox = len(matrix.firing_rows), len(matrix.firing_columns)
     groups = f["groups"]
     full = group_lanes(config, bool(f["depthwise"]))
     for first, count, lanes in ((0, groups - 1, full), (groups - 1, 1, f["last_lanes"])):

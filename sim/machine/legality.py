@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.isa.decode import CommandError, Decoded, command_places, read
+from eightfold.isa.decode import LOOPS, CommandError, Decoded, command_places, read
 from eightfold.isa.vector_fields import has_one_result, is_on_rows, resumes, used_tables
-from eightfold.sim.machine.accesses import firing, index_starts, move_starts
-from eightfold.sim.machine.matrix import MatrixRun, group_lanes, parameter_size, weight_sizes
+from eightfold.sim.machine.accesses import index_starts, move_starts
+from eightfold.sim.machine.matrix import MatrixRun, group_lanes
 from eightfold.sim.machine.vector import targets
 from eightfold.target.config import AcceleratorConfig
 
@@ -26,15 +26,8 @@ _Check = tuple[bool, isa.ErrorCode, str]
 _ILLEGAL = isa.ErrorCode.ILLEGAL_COMMAND
 _ADDRESS = isa.ErrorCode.ADDRESS
 
-_AT_LEAST_1 = {
-    isa.Opcode.PARAMETERS: ("channels",),
-    isa.Opcode.MOVE: ("run", *(f"count{i}" for i in range(4))),
-    isa.Opcode.MATRIX: (
-        "groups", "last_lanes", "ky", "kx", "kc", "y", "x", "fire_y_step", "fire_x_step",
-    ),
-    isa.Opcode.VECTOR: ("run", "count0", "count1", "count2", "window0", "window1"),
-    isa.Opcode.GATHER: ("run", *(f"count{i}" for i in range(3))),
-}  # fmt: skip
+_AT_LEAST_1 = ("run", "channels", "last_lanes", "fire_y_step", "fire_x_step")
+"""Fields that are not 0, besides the counts of loops."""
 
 
 def check_legal(config: AcceleratorConfig, command: Decoded) -> None:
@@ -44,8 +37,8 @@ def check_legal(config: AcceleratorConfig, command: Decoded) -> None:
     CommandError: ADDRESS for spaces, tables and alignment, ILLEGAL_COMMAND for the rest.
     """
     f = command.fields
-    for name in _AT_LEAST_1.get(command.opcode, ()):
-        if f[name] < 1:
+    for name in (*_AT_LEAST_1, *LOOPS.get(command.opcode, ())):
+        if f.get(name, 1) < 1:
             raise CommandError(_ILLEGAL, command.number, f"{name} must be at least 1")
     for place in command_places(command.opcode):
         if isinstance(place.shape, type) and place.name in f:
@@ -102,9 +95,9 @@ def _check_matrix(config: AcceleratorConfig, f: Fields) -> Iterator[_Check]:
     yield f["last_lanes"] > lanes, _ILLEGAL, f"last_lanes must be in 1..{lanes}"
     line = f["depthwise"] and not isa.MIN_LINE <= f["line"] <= config.line_depth
     yield bool(line), _ILLEGAL, f"line must be in {isa.MIN_LINE}..{config.line_depth}"
-    rows, columns = firing(f)
-    kept = not (f["first"] and f["last"]) or f["ky"] * f["kx"] * f["kc"] > 1
-    many = kept and len(rows) * len(columns) > config.psum_depth
+    m = isa.Matrix(**f)
+    kept = not (m.first and m.last) or m.ky * m.kx * m.kc > 1
+    many = kept and len(m.firing_rows) * len(m.firing_columns) > config.psum_depth
     yield many, _ILLEGAL, f"more than {config.psum_depth} positions"
 
 
@@ -201,7 +194,10 @@ def _address(command: Decoded, engine: int) -> Refusal:
 def _fetch(config: AcceleratorConfig, command: Decoded, model: int) -> Nature:
     """Return what is known of a command that fetches from a model of so many bytes."""
     weights = command.opcode == isa.Opcode.WEIGHTS
-    size = sum(weight_sizes(config, command)) if weights else parameter_size(command)
+    if weights:
+        size = isa.Weights(**command.fields).words(config.lanes) * config.weight_word
+    else:
+        size = isa.Parameters(**command.fields).size
     if _is_free(config, command) or command.fields["address"] + size > model:
         return Nature(refusal=_address(command, WEIGHTS if weights else PARAMETERS))
     return Nature()
@@ -215,7 +211,7 @@ def _move(config: AcceleratorConfig, command: Decoded, sizes: Mapping[isa.Space,
     tables = pair[1] == isa.Space.TABLES.value
     if pair not in legal or not f["run"] or (tables and f["run"] % 4):
         return Nature(refusal=refusal)
-    counts = [f[f"count{i}"] for i in range(4) if f"count{i}" in f]
+    counts = [f[name] for name in LOOPS[command.opcode]]
     if not all(counts):
         return Nature(free=True)
     gathers = command.opcode == isa.Opcode.GATHER
@@ -259,7 +255,7 @@ def _matrix(config: AcceleratorConfig, command: Decoded) -> Nature:
 
 def _vector(config: AcceleratorConfig, command: Decoded) -> Nature:
     f = command.fields
-    counts = [f[name] for name in ("run", "count0", "count1", "count2", "window0", "window1")]
+    counts = [f[name] for name in ("run", *LOOPS[command.opcode])]
     refusal = _address(command, isa.Engine.VECTOR.value)
     if int(np.prod(counts, dtype=object)) > MOST or int(np.prod(counts[1:4], dtype=object)) > 100:
         return Nature(perhaps=(refusal,), long=True)

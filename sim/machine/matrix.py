@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.golden.requantize import requantize
 from eightfold.isa.decode import CommandError, Decoded
+from eightfold.isa.instructions import RECORD_BYTES
 from eightfold.isa.shapes import number
 from eightfold.target.config import AcceleratorConfig
 
@@ -178,23 +179,6 @@ def _wrap(value: NDArray[np.int64]) -> NDArray[np.int64]:
     return (value + half) % (2 * half) - half
 
 
-RECORD_BYTES = 16
-"""The bytes of a `isa.REQUANTIZE_LAYOUT` in memory."""
-
-
-def weight_sizes(config: AcceleratorConfig, command: Decoded) -> tuple[int, int]:
-    """Return the bytes of the full and of the partial buffers that a WEIGHTS fetches."""
-    f = command.fields
-    full, partial = f["full"] * config.lanes, f["partial"] * f["partial_lanes"]
-    return full * config.weight_word, partial * config.weight_word
-
-
-def parameter_size(command: Decoded) -> int:
-    """Return the bytes that a PARAMETERS fetches."""
-    channels = command.fields["channels"]
-    return RECORD_BYTES + 4 * channels if command.fields["shared"] else RECORD_BYTES * channels
-
-
 def weight_buffers(
     config: AcceleratorConfig, command: Decoded, model: NDArray[np.uint8], rng: np.random.Generator
 ) -> Iterator[NDArray[np.int8]]:
@@ -205,8 +189,8 @@ def weight_buffers(
     f = command.fields
     address = f["address"]
     kinds = (f["full"], config.lanes), (f["partial"], f["partial_lanes"])
-    for (count, lanes), size in zip(kinds, weight_sizes(config, command), strict=True):
-        stored = _part(command, model, address, size)
+    for count, lanes in kinds:
+        stored = _part(command, model, address, count * lanes * config.weight_word)
         words = stored.view(np.int8).reshape(count, lanes, config.weight_word)
         taps = words[:, :, : config.width]
         buffers = rng.integers(-128, 128, (count, config.lanes, config.width), dtype=np.int8)
@@ -224,12 +208,12 @@ def parameter_banks(
     the command leaves the model region. ILLEGAL_COMMAND, if a record has bits set that are not
     used.
     """
-    channels, shared = command.fields["channels"], command.fields["shared"]
-    record, size = RECORD_BYTES, parameter_size(command)
-    stored = _part(command, model, command.fields["address"], size)
-    records = stored[: record if shared else size].reshape(-1, record)
+    banks = isa.Parameters(**command.fields)
+    channels, record = banks.channels, RECORD_BYTES
+    stored = _part(command, model, banks.address, banks.size)
+    records = stored[: record if banks.shared else None].reshape(-1, record)
     fields = _unpacked(command, records)
-    if shared:
+    if banks.shared:
         fields = {name: np.repeat(values, channels) for name, values in fields.items()}
         fields["bias"] = stored[record:].view("<i4").astype(np.int64)
     groups = -(-channels // config.lanes)

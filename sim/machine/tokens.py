@@ -394,14 +394,14 @@ def _executor(opcode: isa.Opcode) -> isa.Engine | isa.Opcode:
 def made(config: AcceleratorConfig, command: Decoded) -> int:
     """Return how many buffers a WEIGHTS, or banks a PARAMETERS, makes."""
     if command.opcode == isa.Opcode.WEIGHTS:
-        return command.fields["full"] + command.fields["partial"]
+        return isa.Weights(**command.fields).buffers
     return -(-command.fields["channels"] // config.lanes)
 
 
 def taken(command: Decoded) -> dict[isa.Opcode, int]:
     """Return how many weight buffers and parameter banks a MATRIX takes."""
-    f = command.fields
+    matrix = isa.Matrix(**command.fields)
     return {
-        isa.Opcode.WEIGHTS: f["groups"] * f["ky"] * f["kx"] * f["kc"],
-        isa.Opcode.PARAMETERS: f["groups"] * f["last"],
+        isa.Opcode.WEIGHTS: matrix.passes,
+        isa.Opcode.PARAMETERS: matrix.groups * matrix.last,
     }

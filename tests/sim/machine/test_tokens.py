@@ -18,7 +18,7 @@ from tests.support.hardware.command_streams import Item, gather, matrix, move, s
 
 CONFIG = AcceleratorConfig(
     lanes=4, width=4, port=4, scratchpad=4096, psum_depth=16, weight_buffer=512,
-    vector_lanes=2, parameter_banks=4,
+    vector_lanes=2, parameter_banks=4, line_depth=64,
 )  # fmt: skip
 GATHER = {"source": 500, "target": 900, "run": 4, "step": 10, "limit": 3, "indices": 100}
 GATHER |= {"index_size": 2, "count0": 5, "index_stride0": 4, "target_stride0": 4}
@@ -230,8 +230,7 @@ def test_accesses_that_conflict_are_refused(case: str) -> None:
 def test_the_longest_distance_is_accepted_and_no_longer_one(seed: int) -> None:
     """That of the compiler, by spans of bytes, against that of the machine, byte by byte."""
     rng = np.random.default_rng(seed)
-    small = CONFIG.replace(line_depth=64)
-    fields = [dict(job.fields) for job in MatrixRandom(small, rng).jobs(2)]
+    fields = [dict(job.fields) for job in MatrixRandom(CONFIG, rng).jobs(2)]
     for number, (before, own) in enumerate(
         pairwise(fields), 1
     ):  # some of what the one before writes, in any order
@@ -239,7 +238,7 @@ def test_the_longest_distance_is_accepted_and_no_longer_one(seed: int) -> None:
         own["target"] += 8192 * number
         if rng.random() < 0.5:
             own["column0"], own["x_step"] = own["columns"] - 1, -own["x_step"]
-    config = small.replace(scratchpad=65536)
+    config = CONFIG.replace(scratchpad=65536)
     found = distances(config, [isa.Matrix(**each) for each in fields])
 
     def check(apart: list[int]) -> None:
@@ -254,37 +253,23 @@ def test_the_longest_distance_is_accepted_and_no_longer_one(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-@pytest.mark.parametrize("depthwise", [0, 1])
-def test_a_matrix_touches_the_bytes_of_its_loops(depthwise: int, seed: int) -> None:
-    rng = np.random.default_rng([depthwise, seed])
-    f = {
-        name: int(rng.integers(1, 4))
-        for name in ("groups", "last_lanes", "ky", "kx", "kc", "y", "x", "fire_y_step",
-                     "fire_x_step", "line")
-    }  # fmt: skip
-    f |= {name: int(rng.integers(0, 3)) for name in ("fire_y0", "fire_x0")}
-    f |= {
-        name: int(rng.integers(0, 30))
-        for name in ("group_step", "ky_step", "y_step", "kx_step", "x_step", "columns",
-                     "target_group", "target_y", "target_x")
-    }  # fmt: skip
-    f |= {"rows": int(rng.integers(1, 6)), "ky_rows": 1, "y_rows": int(rng.integers(1, 3))}
-    f |= {"row0": int(rng.integers(-2, 2)), "column0": int(rng.integers(-9, 5))}
-    f |= {"depthwise": depthwise, "base": 1000, "target": 2000, "last": int(rng.integers(0, 2))}
+@pytest.mark.parametrize("kind", ["dense", "depthwise", "accumulating"])
+def test_a_matrix_touches_the_bytes_of_its_loops(kind: str, seed: int) -> None:
+    f = MatrixRandom(CONFIG, np.random.default_rng(seed)).jobs(1, [kind])[0].fields
     command = list(decode(stream(CONFIG, [matrix(**f)])))[1]
     reads, writes = set(), set()
     for g, ky, kx, kc, y, x in np.ndindex(*(f[n] for n in ("groups", "ky", "kx", "kc", "y", "x"))):
         row = g * f["group_step"] + ky * f["ky_step"] + y * f["y_step"]
-        number = f["row0"] + ky + y * f["y_rows"]
+        number = f["row0"] + ky * f["ky_rows"] + y * f["y_rows"]
         column = f["column0"] + kx * f["kx_step"] + kc * CONFIG.width + x * f["x_step"]
         lanes = f["last_lanes"] if g == f["groups"] - 1 else CONFIG.lanes
-        for d in range(lanes if depthwise else CONFIG.width):
+        for d in range(lanes if f["depthwise"] else CONFIG.width):
             if 0 <= number < f["rows"] and 0 <= column + d < f["columns"]:
-                reads.add(1000 + row + column + d)
+                reads.add(f["base"] + row + column + d)
         oy, late_y = divmod(y - f["fire_y0"], f["fire_y_step"])
         ox, late_x = divmod(x - f["fire_x0"], f["fire_x_step"])
         if f["last"] and oy >= 0 and ox >= 0 and not late_y and not late_x:
-            start = 2000 + g * f["target_group"] + oy * f["target_y"] + ox * f["target_x"]
+            start = f["target"] + g * f["target_group"] + oy * f["target_y"] + ox * f["target_x"]
             writes |= set(range(start, start + lanes))
     found = accesses(CONFIG, command)
     assert found.reads[Space.SCRATCHPAD].tolist() == sorted(reads)
