@@ -64,8 +64,7 @@ class VectorSide:
     async def run(self) -> None:
         """Change the parameters, send sums for a while, wait for their results; again and again."""
         while self.share:
-            fields = requantize_fields(self.rng, 1)
-            parameters = {name.partition(".")[2]: values for name, values in fields.items()}
+            parameters = requantize_fields(self.rng, 1)
             self.dut.vector__change__requantize.value = pack(REQUANTIZE_LAYOUT, parameters)[0]
             self.dut.vector__change__valid.value = 1
             await RisingEdge(self.dut.clk)

@@ -1,9 +1,12 @@
 """Random programs for the MAC array: every kind of pass that the compiler can make, and chaos."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.isa import MIN_LINE, REQUANTIZE_LAYOUT
+from eightfold.isa.shapes import pack
 from eightfold.sim.machine.beats import Program
 from eightfold.target.config import AcceleratorConfig
 
@@ -104,12 +107,12 @@ class ProgramBuilder:
         beats = {name: np.array([b[name] for b in self._beats]) for name in self._beats[0]}
         weights = sum(self._lengths["weights"])
         parameters = self._lengths["parameters"]
+        taps = {"taps": _bytes(rng, (weights, width)), "last": self._last(self._lengths["weights"])}
+        fields = requantize_fields(rng, sum(parameters))
+        banks = {f"requantize.{name}": values for name, values in fields.items()}
         return Program(
-            weights={
-                "taps": _bytes(rng, (weights, width)),
-                "last": self._last(self._lengths["weights"]),
-            },
-            parameters={**requantize_fields(rng, sum(parameters)), "last": self._last(parameters)},
+            weights=taps,
+            parameters={**banks, "last": self._last(parameters)},
             activations={"bytes": _bytes(rng, (len(self._beats), width)), **beats},
         )
 
@@ -142,16 +145,13 @@ def random_program(config: AcceleratorConfig, rng: np.random.Generator, passes: 
 
 
 def requantize_fields(rng: np.random.Generator, count: int) -> dict[str, NDArray]:
-    """Return parameters over their full ranges; most keep results within int8.
-
-    Keys are ``requantize.<field>`` of `eightfold.isa.REQUANTIZE_LAYOUT`.
-    """
+    """Return parameters over their full ranges, by field; most keep results within int8."""
     usual = rng.random(count) < 0.7
     single = rng.integers(0, 2, count)
     free_right = rng.integers(0, np.where(single, 63, 32))
     bounds = np.sort(rng.integers(-128, 128, (2, count)), axis=0)
     wide = rng.random(count) < 0.7
-    fields = {
+    return {
         "bias": np.where(usual, rng.integers(-5000, 5000, count), _int32(rng, count)),
         "left": np.where(usual, 0, rng.integers(0, 31, count)),
         "multiplier": np.where(
@@ -164,8 +164,11 @@ def requantize_fields(rng: np.random.Generator, count: int) -> dict[str, NDArray
         "low": np.where(wide, -128, bounds[0]),
         "high": np.where(wide, 127, bounds[1]),
     }
-    assert set(fields) == {name for name, _ in REQUANTIZE_LAYOUT}
-    return {f"requantize.{name}": values for name, values in fields.items()}
+
+
+def records(fields: Mapping[str, NDArray]) -> bytes:
+    """Return parameters as memory has them: a record of 16 bytes each."""
+    return b"".join(word.to_bytes(16, "little") for word in pack(REQUANTIZE_LAYOUT, fields))
 
 
 def _int32(rng: np.random.Generator, count: int) -> NDArray:

@@ -217,8 +217,7 @@ class MatrixRandom:
                     taps[:, self._undefined(fields)] = 0
                 weights.append(taps)
             if fields["last"]:
-                bank = requantize_fields(self.rng, words)
-                parameters.append({n.removeprefix("requantize."): v for n, v in bank.items()})
+                parameters.append(requantize_fields(self.rng, words))
         return MatrixJob(fields, weights, parameters)
 
     def _undefined(self, fields: dict[str, int]) -> NDArray[np.bool_]:

@@ -11,11 +11,12 @@ from eightfold import isa
 from eightfold.isa import Opcode, Row, Space
 from eightfold.isa.decode import CommandError, Decoded, command_places
 from eightfold.isa.issued import distances
-from eightfold.isa.shapes import FieldError, pack
+from eightfold.isa.shapes import FieldError
 from eightfold.sim.machine.accesses import TABLE_BYTES, Accesses, accesses, overwritten
 from eightfold.sim.machine.endings import Known
 from eightfold.sim.machine.legality import check_legal
 from eightfold.sim.machine.machine import Machine
+from eightfold.sim.stimuli.beats import records
 from eightfold.sim.stimuli.commands import begin_command, end_command
 from eightfold.sim.stimuli.copies import CrowdedError, indices, random_gather, random_move
 from eightfold.sim.stimuli.matrix import KINDS, MatrixJob, MatrixRandom
@@ -261,10 +262,8 @@ class ProgramRandom:
                 fields |= {"partial": count, "partial_lanes": lanes}
             items.append(Item(Opcode.WEIGHTS, fields))
         for bank in job.parameters:
-            channels = len(next(iter(bank.values())))
-            records = pack(isa.REQUANTIZE_LAYOUT, bank)
-            contents = b"".join(record.to_bytes(16, "little") for record in records)
-            fields = {"address": self._place(contents), "channels": channels}
+            channels = len(bank["bias"])
+            fields = {"address": self._place(records(bank)), "channels": channels}
             items.append(Item(Opcode.PARAMETERS, fields))
         return [*items, Item(Opcode.MATRIX, job.fields)]
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.isa import REQUANTIZE_LAYOUT, ROW_RESULTS, Combine, Operand, Reduce, Rounding, Row
+from eightfold.isa import ROW_RESULTS, Combine, Opcode, Operand, Reduce, Requantize, Rounding, Row
+from eightfold.isa.decode import LOOPS
 from eightfold.isa.vector_fields import RowScaling
 from eightfold.sim.machine.vector import operand_addresses
 from eightfold.target.config import AcceleratorConfig
@@ -76,8 +77,7 @@ def random_command(
         fields = _operation(rng, numbers, row) | random_requantize(rng) | _counts(rng)
         if row not in (Row.NONE, *ROW_RESULTS) or (_lasts(fields) and rng.random() < 0.9):
             fields |= {"window0": 1, "window1": 1}
-        counts = ("run", "count0", "count1", "count2", "window0", "window1")
-        if np.prod([fields[name] for name in counts]) > MOST_ELEMENTS:
+        if np.prod([fields[name] for name in ("run", *LOOPS[Opcode.VECTOR])]) > MOST_ELEMENTS:
             continue
         fields |= _padding(rng) | _sources(rng, config, fields) | _target(rng, config, fields)
         one = fields["window0"] == fields["window1"] == 1
@@ -102,10 +102,11 @@ def _lasts(fields: Fields) -> bool:
 def _extract(rng: np.random.Generator, one: bool) -> Fields:
     """Return a requantizer that passes a byte of what MAXIMUM and MINIMUM give."""
     left = int(rng.choice([8, 16, 24] if one else [8]))  # the value, its number's bytes
-    fields = dict.fromkeys((name for name, _ in REQUANTIZE_LAYOUT), 0)
-    fields |= {"left": left, "multiplier": 1, "single": 1, "right": 24}
-    fields |= {"rounding": Rounding.DOWN.value, "low": -128, "high": 127}
-    return {f"requantize.{name}": int(value) for name, value in fields.items()}
+    return _requantize(Requantize(left=left, multiplier=1, right=24, rounding=Rounding.DOWN))
+
+
+def _requantize(parameters: Requantize) -> Fields:
+    return {f"requantize.{name}": value for name, value in parameters.values().items()}
 
 
 def is_legal(config: AcceleratorConfig, fields: Fields, in_place: bool = False) -> bool:
@@ -220,11 +221,8 @@ def _compared_with_itself(fields: Fields) -> Fields:
         for name, value in fields.items()
         if name == "source_a" or name.startswith("a_")
     }
-    passes = dict.fromkeys((f"requantize.{name}" for name, _ in REQUANTIZE_LAYOUT), 0)
-    passes |= {"requantize.multiplier": 1 << 30, "requantize.single": 1, "requantize.right": 30}
-    passes |= {"requantize.low": -128, "requantize.high": 127}
     bytes_ = {"operand_b": Operand.BYTES.value, "repeat_a": 0, "lookup_a": 0, "lookup_b": 0}
-    return same | passes | bytes_
+    return same | _requantize(Requantize()) | bytes_
 
 
 def _use_in_place(fields: Fields) -> None:

@@ -6,6 +6,7 @@ import pytest
 from eightfold import isa
 from eightfold.isa import Combine, ErrorCode, Opcode, Operand, Row, Space
 from eightfold.isa.decode import CommandError, command_places, decode, listing, read_stream
+from eightfold.isa.shapes import number
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.hardware.command_streams import Item, bits, gather, matrix, move, stream, vector
 
@@ -16,10 +17,9 @@ ENGINE_COMMANDS = (Opcode.MOVE, Opcode.MATRIX, Opcode.VECTOR, Opcode.GATHER)
 def extremes(opcode: Opcode, pick: str) -> dict[str, int]:
     """Return the lowest or highest value of every field behind the header, or alternating ones."""
     fields = {}
-    for number, place in enumerate(command_places(opcode)[len(isa.HEADER) :]):
-        low = -(1 << (place.width - 1)) if place.signed else 0
-        high = low + (1 << place.width) - 1
-        fields[place.name] = high if pick == "high" or (pick == "mixed" and number % 2) else low
+    for index, place in enumerate(command_places(opcode)[len(isa.HEADER) :]):
+        is_high = pick == "high" or (pick == "mixed" and index % 2)
+        fields[place.name] = number(place.shape).high if is_high else number(place.shape).low
     return fields
 
 
@@ -46,8 +46,8 @@ def test_random_streams_decode_to_what_was_encoded(seed: int) -> None:
         opcode = ENGINE_COMMANDS[rng.integers(len(ENGINE_COMMANDS))]
         fields = {}
         for place in command_places(opcode)[len(isa.HEADER) :]:
-            low = -(1 << (place.width - 1)) if place.signed else 0
-            fields[place.name] = int(rng.integers(low, low + (1 << place.width)))
+            shape = number(place.shape)
+            fields[place.name] = int(rng.integers(shape.low, shape.high + 1))
         items.append((isa.COMMANDS[opcode], fields, "", ""))
     decoded = read_stream(CONFIG, stream(CONFIG, items))[1:-1]
     assert [command.fields for command in decoded] == [fields for _, fields, _, _ in items]
@@ -73,10 +73,9 @@ def test_numbers_go_on_where_the_index_wraps() -> None:
 def test_every_bit_that_no_field_uses_is_refused(opcode: Opcode) -> None:
     """One bit at a time; a bit of a field gives another value or another error."""
     command = isa.COMMANDS[opcode]
-    used = set()
-    for place in command_places(opcode):
-        used |= set(range(place.offset, place.offset + place.width))
-    unused = sorted(set(range(32 * command.words)) - used)
+    used = {bit for place in command_places(opcode)
+            for bit in range(place.offset, place.offset + place.width)}  # fmt: skip
+    unused = [bit for bit in range(32 * command.words) if bit not in used]
     middle = opcode not in (Opcode.BEGIN, Opcode.END)
     words = stream(CONFIG, [(command, extremes(opcode, "low"), "", "")] if middle else [])
     start = 0 if opcode == Opcode.BEGIN else len(words) - 1 if opcode == Opcode.END else 4

@@ -14,7 +14,8 @@ FLAGS = ("depthwise", "fire", "first", "last", "next_weights", "next_parameters"
 
 def program(rng, taps, beats):
     """Return a program of dicts of beats; one bank of parameters, its values, all lanes."""
-    parameters = requantize_fields(rng, CONFIG.lanes)
+    fields = requantize_fields(rng, CONFIG.lanes)
+    parameters = {f"requantize.{name}": values for name, values in fields.items()}
     activations = {
         name: np.array([beat.get(name, 0) for beat in beats]) for name in (*FLAGS, "slot", "line")
     }

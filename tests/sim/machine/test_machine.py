@@ -9,8 +9,9 @@ from eightfold import isa
 from eightfold.golden.requantize import requantize
 from eightfold.isa import ErrorCode, Space
 from eightfold.isa.decode import CommandError
-from eightfold.isa.shapes import pack
 from eightfold.sim.machine.machine import Machine
+from eightfold.sim.stimuli.beats import records, requantize_fields
+from eightfold.sim.stimuli.copies import random_gather, random_move
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
 
@@ -24,31 +25,6 @@ def new_machine(seed: int = 0) -> Machine:
     """Return a machine whose memory holds random bytes."""
     memory = np.random.default_rng(seed).integers(0, 256, 8192, dtype=np.uint8)
     return Machine(CONFIG, memory, MODEL, ARENA, seed)
-
-
-def random_move(rng: np.random.Generator) -> dict[str, int]:
-    """Return a legal MOVE that writes nothing that it reads."""
-    sources = (Space.MODEL, Space.ARENA, Space.SCRATCHPAD, Space.FILL)
-    target = Space(int(rng.choice([Space.ARENA.value, Space.SCRATCHPAD.value, Space.TABLES.value])))
-    memory = target == Space.ARENA
-    # Memory gets nothing from memory, tables no fill.
-    low, high = 2 if memory else 0, 3 if target == Space.TABLES else 4
-    source = sources[rng.integers(low, high)]
-    unit = 4 if target == Space.TABLES else 1
-    fields = {"source_space": source.value, "target_space": target.value}
-    fields |= {"fill": int(rng.integers(256)), "run": unit * int(rng.integers(1, 6))}
-    half = 512
-    for i in range(4):
-        fields[f"count{i}"] = int(rng.integers(1, 4))
-        for side in ("source", "target"):
-            fields[f"{side}_stride{i}"] = unit * int(rng.integers(-12, 13))
-    for side, low in (("source", 0), ("target", half)):
-        reach = [(fields[f"count{i}"] - 1) * fields[f"{side}_stride{i}"] for i in range(4)]
-        first = low - sum(min(0, end) for end in reach)
-        last = low + half - fields["run"] - sum(max(0, end) for end in reach)
-        fields[side] = int(rng.integers(first, last + 1)) // unit * unit
-        fields[side] += unit if fields[side] < first else 0
-    return fields
 
 
 def moved(machine: Machine, fields: dict[str, int]) -> dict[Space, np.ndarray]:
@@ -74,7 +50,9 @@ def moved(machine: Machine, fields: dict[str, int]) -> dict[Space, np.ndarray]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_move_copies_run_by_run(seed: int) -> None:
-    fields = random_move(np.random.default_rng(seed))
+    pairs = isa.SPACES[isa.Opcode.MOVE]
+    areas = (0, 512), (512, 1024)  # nothing is written that is read
+    fields = random_move(np.random.default_rng(seed), pairs[seed % len(pairs)], areas)
     machine = new_machine(seed)
     expected = moved(machine, fields)
     machine.run(stream(CONFIG, [(isa.MOVE, fields, "", "")]))
@@ -82,36 +60,15 @@ def test_move_copies_run_by_run(seed: int) -> None:
         np.testing.assert_array_equal(machine.spaces[space], contents, err_msg=space.name)
 
 
-def random_gather(rng: np.random.Generator, machine: Machine) -> dict[str, int]:
-    """Return a legal GATHER, and put its indices behind what it copies."""
-    memory = (Space.MODEL, Space.ARENA)
-    local = Space.SCRATCHPAD
-    source, target = [*((space, local) for space in (*memory, local)), (local, memory[1])][
-        rng.integers(4)
-    ]
-    fields = {"source_space": source.value, "target_space": target.value}
-    fields |= {"index_size": int(rng.integers(4)), "run": int(rng.integers(1, 9))}
-    fields |= {f"count{i}": int(rng.integers(1, 4)) for i in range(3)}
-    fields |= {"limit": int(rng.integers(1, 20)), "step": int(rng.integers(0, 12))}
-    fields |= {"source": 60, "target": 700, "indices": 2000}
-    for i in range(3):
-        fields |= {f"{side}_stride{i}": int(rng.integers(-9, 10)) for side in ("source", "target")}
-        fields[f"index_stride{i}"] = (-1, 4, 11)[i] << fields["index_size"]
-    stored = machine.spaces[local][2000 - 9 * 8 : 2000 + 40 * 8]
-    shape = f"<i{1 << fields['index_size']}"
-    stored[:] = (
-        rng.integers(0, fields["limit"], len(stored) >> fields["index_size"])
-        .astype(shape)
-        .view(np.uint8)
-    )
-    return fields
-
-
 @pytest.mark.parametrize("seed", range(40))
 def test_gather_copies_run_by_run(seed: int) -> None:
     rng = np.random.default_rng(seed)
     machine = new_machine(seed)
-    f = random_gather(rng, machine)
+    pairs = isa.SPACES[isa.Opcode.GATHER]
+    areas = (0, 512), (512, 1024), (2000, 2600)
+    taken = np.zeros(CONFIG.scratchpad, np.bool_)
+    scratchpad = machine.spaces[Space.SCRATCHPAD]
+    f = random_gather(rng, pairs[seed % len(pairs)], areas, scratchpad, taken, far=False)
     expected = {space: contents.copy() for space, contents in machine.spaces.items()}
     source, target = machine.spaces[Space(f["source_space"])], expected[Space(f["target_space"])]
     for place in np.ndindex(f["count2"], f["count1"], f["count0"]):
@@ -174,25 +131,6 @@ def test_a_region_outside_of_memory_is_refused() -> None:
         Machine(CONFIG, np.zeros(8192, np.uint8), MODEL, (8000, 200))
 
 
-def records(rng: np.random.Generator, channels: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Return random parameters of the requantizer, and their 16-byte records."""
-    single = rng.integers(0, 2, channels)
-    fields = {
-        "bias": rng.integers(-(2**31), 2**31, channels),
-        "left": rng.integers(0, 31, channels),
-        "multiplier": rng.integers(0, 2**31, channels),
-        "single": single,
-        "right": np.where(single, rng.integers(0, 63, channels), rng.integers(0, 32, channels)),
-        "rounding": rng.integers(0, 7, channels),
-        "zero_point": rng.integers(-128, 128, channels),
-        "low": np.full(channels, -128),
-        "high": rng.integers(0, 128, channels),
-    }
-    words = pack(isa.REQUANTIZE_LAYOUT, fields)
-    stored = b"".join(word.to_bytes(16, "little") for word in words)
-    return fields, np.frombuffer(stored, np.uint8)
-
-
 @pytest.mark.parametrize("shared", [0, 1])
 @pytest.mark.parametrize("channels", [1, 4, 6, 9])
 def test_weights_and_parameters_reach_the_matrix_engine(channels: int, shared: int) -> None:
@@ -204,7 +142,8 @@ def test_weights_and_parameters_reach_the_matrix_engine(channels: int, shared: i
     chunks = -(-k // CONFIG.width)
     last = channels - (groups - 1) * lanes
     # Parameters at 0, weights at 1024 of the model region.
-    fields, stored = records(rng, channels)
+    fields = requantize_fields(rng, channels)
+    stored = np.frombuffer(records(fields), np.uint8)
     if shared:
         fields |= {n: np.repeat(v[:1], channels) for n, v in fields.items() if n != "bias"}
         stored = np.concatenate([stored[:16], fields["bias"].astype("<i4").view(np.uint8)])

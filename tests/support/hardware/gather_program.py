@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold import isa
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.isa import Space
 from eightfold.isa.issued import encode
@@ -104,12 +105,7 @@ class GatherProgram:
             np.testing.assert_array_equal(found, result)
 
 
-SPACES = [
-    (Space.MODEL, Space.SCRATCHPAD),
-    (Space.ARENA, Space.SCRATCHPAD),
-    (Space.SCRATCHPAD, Space.SCRATCHPAD),
-    (Space.SCRATCHPAD, Space.ARENA),
-]
+SPACES = isa.SPACES[isa.Opcode.GATHER]
 """Where a GATHER may find its tensor, and write its result."""
 
 

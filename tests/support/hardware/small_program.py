@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.isa import Space
-from eightfold.isa.shapes import pack
 from eightfold.sim.machine.explain import explain_arena
 from eightfold.sim.machine.machine import Machine
-from eightfold.sim.stimuli.beats import requantize_fields
+from eightfold.sim.stimuli.beats import records, requantize_fields
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
 
@@ -87,9 +86,8 @@ def changed(name: str, **fields: int) -> dict[str, Item]:
 def random_model(rng: np.random.Generator) -> bytes:
     """Return weights, parameters, a table, and int32 indices: 5 in 0..7, then others."""
     model = rng.integers(0, 256, MODEL_BYTES, dtype=np.uint8)
-    fields = {name.partition(".")[2]: values for name, values in requantize_fields(rng, 4).items()}
-    records = b"".join(word.to_bytes(16, "little") for word in pack(isa.REQUANTIZE_LAYOUT, fields))
-    model[PARAMETERS : PARAMETERS + len(records)] = list(records)
+    stored = records(requantize_fields(rng, 4))
+    model[PARAMETERS : PARAMETERS + len(stored)] = list(stored)
     model[TABLE:INDICES] = (model[TABLE:INDICES].view("<i4") >> 20).view(np.uint8)
     model[INDICES:].view("<i4")[:] = [*rng.integers(0, 8, 5), -1, 3, 1]
     return model.tobytes()
