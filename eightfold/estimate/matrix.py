@@ -165,7 +165,7 @@ class ParameterBanks:
                 left = left - channels
                 taken = taken + channels
                 if banks.shared:
-                    cycle = yield from self._biases(taken, channels, banks.channels, cycle)
+                    cycle = yield from self._biases(taken, channels, cycle)
                 else:
                     units = channels * timing.RECORD // self._unit
                     cycle = yield from self._fetch.take(units, cycle, timing.PARAMETER_STAY)
@@ -174,7 +174,7 @@ class ParameterBanks:
                 self._ready.append(cycle + timing.PARAMETER_LOAD)
                 self._loaded.tell()
 
-    def _biases(self, taken: int, channels: int, total: int, cycle: int) -> Process[int]:
+    def _biases(self, taken: int, channels: int, cycle: int) -> Process[int]:
         """Take the units with the biases of channels up to ``taken``, a bias per cycle."""
         places = self._unit // timing.BIAS
         before, after = -(-(taken - channels) // places), -(-taken // places)

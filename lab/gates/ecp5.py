@@ -14,6 +14,7 @@ from eightfold.synth.netlist import Cell, Wire, top_module
 from eightfold.synth.rewrite import rewrite
 from eightfold.synth.tools import find_tool, run_tool
 from lab.gates.verilog import to_verilog
+from lab.gates.writer import pin
 
 _WRITE_PINS = {
     **{"WDO0": "C1", "WDO1": "A1", "WDO2": "D1", "WDO3": "B1"},
@@ -31,9 +32,9 @@ def unpack(netlist: dict[str, Any]) -> None:
     same: dict[Wire, Wire] = {}
     for cell in top["cells"].values():
         if cell["type"] == "TRELLIS_RAMW":
-            same |= {_pin(cell, out): _pin(cell, of) for out, of in _WRITE_PINS.items()}
+            same |= {pin(cell, out): pin(cell, of) for out, of in _WRITE_PINS.items()}
         elif _is_constant(cell):
-            same[_pin(cell, "F", "x")] = cell["parameters"]["INITVAL"][0]
+            same[pin(cell, "F", "x")] = cell["parameters"]["INITVAL"][0]
     found: dict[str, Cell] = {}
     for name, cell in top["cells"].items():
         if cell["type"] == "TRELLIS_COMB":
@@ -55,11 +56,6 @@ def _is_constant(cell: Cell) -> bool:
     return logic and not any(cell["connections"].get(port) for port in "ABCD")
 
 
-def _pin(cell: Cell, port: str, open_: str = "1") -> Wire:
-    bits = cell["connections"].get(port)
-    return bits[0] if bits else open_
-
-
 def _cell(kind: str, parameters: dict[str, str], outputs: str, **pins: list[Wire]) -> Cell:
     directions = {port: "output" if port in outputs.split() else "input" for port in pins}
     return {
@@ -73,18 +69,18 @@ def _cell(kind: str, parameters: dict[str, str], outputs: str, **pins: list[Wire
 def _unpacked(cell: Cell) -> dict[str, Cell]:
     """Return the cells of a TRELLIS_COMB by what they are."""
     mode = cell["parameters"].get("MODE", "LOGIC")
-    pins = [[_pin(cell, port)] for port in "ABCD"]
+    pins = [[pin(cell, port)] for port in "ABCD"]
     table = cell["parameters"]["INITVAL"]
-    output = [_pin(cell, "F", "x")]
+    output = [pin(cell, "F", "x")]
     if mode == "LOGIC":
         lut = _cell("LUT4", {"INIT": table}, "Z", **dict(zip("ABCD", pins, strict=True)), Z=output)
         return {"lut": lut, **_multiplexer(cell)}
     if mode == "CCU2":
-        halves = {f"{port}0": pin for port, pin in zip("ABCD", pins, strict=True)}
+        halves = {f"{port}0": bits for port, bits in zip("ABCD", pins, strict=True)}
         halves |= {f"{port}1": ["1"] for port in "ABCD"}  # the other half passes the carry on
         carry: dict[str, list[Wire]] = {
-            "CIN": [_pin(cell, "FCI", "x")],
-            "COUT": [_pin(cell, "FCO", "x")],
+            "CIN": [pin(cell, "FCI", "x")],
+            "COUT": [pin(cell, "FCO", "x")],
         }
         parameters = {"INIT0": table, "INIT1": "1" * 16}
         parameters["INJECT1_0"] = cell["parameters"].get("CCU2_INJECT1", "NO")
@@ -94,12 +90,12 @@ def _unpacked(cell: Cell) -> dict[str, Cell]:
             "TRELLIS_DPR16X4",
             {"INITVAL": "x", "WREMUX": cell["parameters"].get("WREMUX", "WRE")},
             "DO",
-            DI=[_pin(cell, "WD")],
+            DI=[pin(cell, "WD")],
             DO=output,
-            WAD=[_pin(cell, f"WAD{index}") for index in range(4)],
-            RAD=[_pin(cell, port) for port in "DBCA"],
-            WRE=[_pin(cell, "WRE")],
-            WCK=[_pin(cell, "WCK")],
+            WAD=[pin(cell, f"WAD{index}") for index in range(4)],
+            RAD=[pin(cell, port) for port in "DBCA"],
+            WRE=[pin(cell, "WRE")],
+            WCK=[pin(cell, "WCK")],
         )
         return {"memory": memory}
     if mode == "RAMW_BLOCK":  # its place is taken by what writes a memory
@@ -109,13 +105,13 @@ def _unpacked(cell: Cell) -> dict[str, Cell]:
 
 def _multiplexer(cell: Cell) -> dict[str, Cell]:
     """Return what chooses between a LUT and another, or between two such choices."""
-    output, choice = [_pin(cell, "OFX", "x")], [_pin(cell, "M")]
+    output, choice = [pin(cell, "OFX", "x")], [pin(cell, "M")]
     if output == ["x"]:
         return {}
     if cell["connections"].get("F1"):
-        high, low = [_pin(cell, "F1")], [_pin(cell, "F")]
+        high, low = [pin(cell, "F1")], [pin(cell, "F")]
         return {"mux": _cell("PFUMX", {}, "Z", ALUT=high, BLUT=low, C0=choice, Z=output)}
-    low, high = [_pin(cell, "FXA")], [_pin(cell, "FXB")]
+    low, high = [pin(cell, "FXA")], [pin(cell, "FXB")]
     return {"mux": _cell("L6MUX21", {}, "Z", D0=low, D1=high, SD=choice, Z=output)}
 
 
@@ -124,7 +120,7 @@ def _flip_flop(cell: Cell) -> Cell:
     beside = cell["parameters"].get("SD", "1").strip() == "0"
     ports = {"Q": "output", "DI": "input", "CLK": "input", "CE": "input", "LSR": "input"}
     pins: dict[str, list[Wire]] = {
-        port: [_pin(cell, "M" if port == "DI" and beside else port, "0" if port == "LSR" else "1")]
+        port: [pin(cell, "M" if port == "DI" and beside else port, "0" if port == "LSR" else "1")]
         for port in ports
     }
     return {**cell, "port_directions": ports, "connections": pins}

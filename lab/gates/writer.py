@@ -172,7 +172,7 @@ def pins(cell: Cell, prefix: str, count: int) -> list[Wire]:
     return [pin(cell, f"{prefix}{index}", "x") for index in range(count)]
 
 
-def pin(cell: Cell, name: str, default: str) -> Wire:
-    """Return what is at a pin of one bit."""
+def pin(cell: Cell, name: str, default: str = "1") -> Wire:
+    """Return what is at a pin of one bit, or what it is if it is open: 1 in nextpnr's cells."""
     bits = cell["connections"].get(name) or [default]
     return bits[0]

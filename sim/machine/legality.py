@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.isa.decode import LOOPS, CommandError, Decoded, command_places, read
-from eightfold.isa.vector_fields import has_one_result, is_on_rows, resumes, used_tables
+from eightfold.isa.vector_fields import has_one_result, is_on_rows, resumes, run_length, used_tables
 from eightfold.sim.machine.accesses import index_starts, move_starts
 from eightfold.sim.machine.matrix import MatrixRun, group_lanes
 from eightfold.sim.machine.vector import targets
@@ -259,8 +259,7 @@ def _vector(config: AcceleratorConfig, command: Decoded) -> Nature:
     refusal = _address(command, isa.Engine.VECTOR.value)
     if int(np.prod(counts, dtype=object)) > MOST or int(np.prod(counts[1:4], dtype=object)) > 100:
         return Nature(perhaps=(refusal,), long=True)
-    single = isa.Row(f["row"]) in isa.ROW_RESULTS
-    places = targets(f, 1 if single else f["run"])
+    places = targets(f, run_length(f, "target"))
     if places.min() < 0 or places.max() >= config.scratchpad:
         return Nature(refusal=refusal)
     return Nature()
