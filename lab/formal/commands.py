@@ -12,7 +12,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from eightfold.hw.control.command_decoder import CommandDecoder
 from eightfold.hw.control.command_rules import QUEUES
 from eightfold.hw.control.tokens import TokenCounter, Tokens
-from eightfold.isa import BEGIN, COMMANDS, Engine, Opcode, begin, used_bits
+from eightfold.isa import COMMANDS, ENGINES, VERSION, Engine, Opcode, configuration_words
 from eightfold.target.config import PRESETS
 from lab.formal.checker import Checked, Property, implies
 from lab.formal.proof import Break, Proof
@@ -20,7 +20,20 @@ from lab.formal.solver import Claim, Solved, Symbolic, Term, z3
 
 LONGEST = max(command.words for command in COMMANDS.values())
 
-CONFIG = PRESETS["nano"]
+TOKENS = ("wait", "signal")
+"""Fields of the header in which only the bits of engines count, and only in engines' commands."""
+
+
+def free_bits(opcode: Opcode) -> list[int]:
+    """Return for each word of a command which bits may be 1, as the instruction set has it."""
+    command = COMMANDS[opcode]
+    bits = 0
+    for name, field in command.layout:
+        width = field.width
+        if name in TOKENS:
+            width = len(Engine) if opcode in ENGINES else 0
+        bits |= ((1 << width) - 1) << field.offset
+    return [bits >> 32 * word & 0xFFFF_FFFF for word in range(command.words)]
 
 
 def decoded(p: Property, m: Module, *, numbered: bool) -> None:
@@ -28,7 +41,8 @@ def decoded(p: Property, m: Module, *, numbered: bool) -> None:
 
     ``numbered``: whether the numbers in the headers are looked at, which count the commands.
     """
-    m.submodules.unit = unit = CommandDecoder(CONFIG)
+    config = PRESETS["nano"]
+    m.submodules.unit = unit = CommandDecoder(config)
     valid, word = p.free("valid"), p.free("word", 32)
     m.d.comb += [
         unit.words.valid.eq(valid),
@@ -52,7 +66,7 @@ def decoded(p: Property, m: Module, *, numbered: bool) -> None:
 
 def _begun(m: Module, taken: Value, word: Value) -> Signal:
     """Return whether the stream has begun with BEGIN, every bit as it must be."""
-    expected = BEGIN.encode(**begin(CONFIG).values()).tolist()
+    expected = [Opcode.BEGIN.value, VERSION, *configuration_words(PRESETS["nano"])]
     place = Signal(range(len(expected) + 1))
     wrong = Signal()
     begun = Signal()
@@ -77,13 +91,13 @@ def _read(
         p.always(implies(offers[queue], mine))
     moves = (offers & ready).any()
     for each in queued:
-        words, used = COMMANDS[each].words, used_bits(COMMANDS[each], CONFIG)
+        words = free_bits(each)
         with m.If(offers.any() & (opcode == each.value)):
-            for at in range(words):
+            for at, bits in enumerate(words):
                 with m.If(place == at):
-                    p.always((word & ~Const(used >> 32 * at & 0xFFFF_FFFF, 32)) == 0)
-            p.always(place < words)
-            p.always(last == (place == words - 1))
+                    p.always((word & ~Const(bits, 32)) == 0)
+            p.always(place < len(words))
+            p.always(last == (place == len(words) - 1))
     if numbered:
         p.always(implies(offers.any() & (place == 0), word[16:] == number))
     with m.If(moves):
