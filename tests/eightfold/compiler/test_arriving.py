@@ -17,13 +17,7 @@ from eightfold.model import Graph
 from eightfold.target.config import PRESETS
 from eightfold.target.memory import IDEAL, PROFILES
 from tests.support.networks.layers import CONV, Layers
-from tests.support.networks.machine_run import (
-    compile_stream,
-    expect_covered,
-    expect_golden,
-    random_values,
-    said,
-)
+from tests.support.networks.machine_run import compile_stream, expect_covered, expect_golden, said
 
 NANO, SMALL = PRESETS["nano"], PRESETS["small"]
 SHAPES = [
@@ -81,7 +75,7 @@ def test_every_plan_gives_goldens_bytes(
     monkeypatch.setattr(Search, "best", best)
     graph = network(shape, filters, stride, padding, second)
     for config in (NANO, replace(SMALL, psum_depth=16)):
-        expect_covered(expect_golden(graph, random_values(graph), config, keep=False))
+        expect_covered(expect_golden(graph, config, keep=False))
 
 
 @pytest.mark.slow

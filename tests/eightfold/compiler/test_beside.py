@@ -12,12 +12,7 @@ from eightfold.model import Graph
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import IDEAL
-from tests.support.networks.machine_run import (
-    compile_stream,
-    expect_covered,
-    expect_golden,
-    random_values,
-)
+from tests.support.networks.machine_run import compile_stream, expect_covered, expect_golden
 
 NANO = PRESETS["nano"]
 ODD = AcceleratorConfig(lanes=3, width=5, psum_depth=64, port=4, scratchpad=32768)
@@ -53,7 +48,7 @@ def test_parts_compute_what_the_whole_does(
     divided = lambda config, issued, _: beside._divided(config, issued, share)  # noqa: E731
     monkeypatch.setattr(network, "beside", divided)
     graph = block(stride)
-    stream = expect_golden(graph, random_values(graph), config, keep=False)
+    stream = expect_golden(graph, config, keep=False)
     expect_covered(stream)
     kinds = [type(command.instruction) for command in stream.issued]
     assert kinds.count(Vector) == 2
@@ -85,7 +80,6 @@ def test_an_average_pool_is_summed_up_beside_the_convolution(channels: int) -> N
         x = net.weighted("CONV_2D", x, (size, 1, 1, 12), options, 0.1)
     window = {**options, "filter_height": 9, "filter_width": 9}
     net.add("AVERAGE_POOL_2D", [x], (x.scale, x.zero_point), window)
-    graph = load_model(net.build())
-    stream = expect_golden(graph, random_values(graph), NANO, keep=False)
+    stream = expect_golden(net.build(), NANO, keep=False)
     of = [type(each.instruction) for each in stream.issued if each.operator]
     assert (of.count(Matrix), of.count(Vector)) == (4, 2)

@@ -16,12 +16,7 @@ from eightfold.operators import count_macs, load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.single import one_operator
 from tests.support.networks.layers import CONV, DEPTHWISE, Layers, Pair
-from tests.support.networks.machine_run import (
-    compile_stream,
-    expect_covered,
-    expect_golden,
-    random_values,
-)
+from tests.support.networks.machine_run import compile_stream, expect_covered, expect_golden
 
 TIGHT = {
     "8x8": AcceleratorConfig(
@@ -50,7 +45,7 @@ def test_a_random_operator_equals_golden(operator: str, config: str, seed: int) 
     model, inputs = random_case(operator, np.random.default_rng(seed))
     graph = load_model(model)
     try:
-        expect_golden(graph, inputs, TIGHT[config])
+        expect_golden(graph, TIGHT[config], inputs)
     except InputError as error:
         reasons = ("not int8", "not constant", "coordinates rather than one")
         if not any(reason in str(error) for reason in reasons):
@@ -63,7 +58,7 @@ def test_a_random_operator_equals_golden(operator: str, config: str, seed: int) 
 @pytest.mark.usual("seed")
 def test_a_random_network_equals_golden(config: str, seed: int) -> None:
     model, inputs = random_network(network_rng(seed), operators=HARDWARE)
-    expect_golden(load_model(model), inputs, TIGHT[config], keep=seed % 2 == 0)
+    expect_golden(model, TIGHT[config], inputs, keep=seed % 2 == 0)
 
 
 KERNELS: list[tuple[tuple[int, int], Pair, Pair]] = [
@@ -89,7 +84,7 @@ def expect_convolved(
 ) -> None:
     """Expect golden's results of a convolution."""
     graph = Layers(shape).window(name, filters, stride, dilation, **more).graph()
-    expect_golden(graph, random_values(graph), TIGHT[config])
+    expect_golden(graph, TIGHT[config])
 
 
 @pytest.mark.slow
@@ -154,7 +149,7 @@ def test_few_output_channels_share_a_pass_with_their_neighbours() -> None:
     graph = Layers((1, 10, 18, 1)).window(CONV, (4, 3, 3, 1)).graph()
     (fields,) = matrix_commands(graph, "base")
     assert fields["x"] == 4
-    expect_golden(graph, random_values(graph), PRESETS["base"])
+    expect_golden(graph, PRESETS["base"])
 
 
 @pytest.mark.slow

@@ -121,7 +121,7 @@ def expect_one(case: Case, config: AcceleratorConfig, dtype: type[np.signedinteg
     sizes = [int(np.prod(tensor.shape)) * tensor.dtype.itemsize for tensor in graph.tensors]
     if config.scratchpad == TINY.scratchpad and sum(sizes) > MOST_BYTES:
         return False
-    expect_golden(graph, case[1], config)
+    expect_golden(graph, config, case[1])
     return True
 
 
@@ -157,7 +157,7 @@ def test_every_variant_is_of_the_hardware() -> None:
 def test_a_variant_is_compiled(name: str) -> None:
     model, inputs = VARIANTS[name]
     graph = load_model(model)
-    expect_golden(graph, inputs, PRESETS["small"], reference="tflm")
+    expect_golden(graph, PRESETS["small"], inputs, reference="tflm")
     (output,) = graph.outputs
     runs = [run_graph(graph, inputs, reference)[output] for reference in ("tflm", "litert")]
     assert np.any(runs[0] != runs[1])
@@ -170,7 +170,7 @@ def test_random_models_are_compiled(operator: str) -> None:
         model, inputs = accelerator_case(operator, case_rng(operator, seed))
         graph = load_model(model)
         if all(len(tensor.shape) <= 5 for tensor in graph.tensors):
-            expect_golden(graph, inputs, PRESETS["nano"], reference="tflm")
+            expect_golden(graph, PRESETS["nano"], inputs, reference="tflm")
 
 
 def test_shapes_that_tflite_micro_does_not_hold_are_refused() -> None:

@@ -12,7 +12,6 @@ from eightfold.compiler.emit import memory
 from eightfold.compiler.emit.memory import ALIGNMENT, Block, allocate
 from eightfold.compiler.lower.lowering import HARDWARE
 from eightfold.isa import Space
-from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 from examples.digits.network import MODEL_FILE as DIGITS
 from tests.support.models.single import one_operator
@@ -50,7 +49,7 @@ def outside(stream: Compiled) -> list[int]:
 @pytest.mark.parametrize("scratchpad", [4096, 1 << 15])
 def test_commands_touch_what_is_placed(scratchpad: int, keep: bool) -> None:
     config = replace(PRESETS["nano"], scratchpad=scratchpad, weight_buffer=512)
-    stream = compile_stream(load_model(DIGITS), config, keep=keep)
+    stream = compile_stream(DIGITS, config, keep=keep)
     assert outside(stream) == []
     assert (
         max(p.offset + p.size for p in stream.placements if p.space == Space.ARENA) == stream.arena
@@ -65,13 +64,13 @@ def test_commands_touch_what_is_placed(scratchpad: int, keep: bool) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_commands_of_random_networks_touch_what_is_placed(seed: int) -> None:
     model, _ = random_network(network_rng(seed), operators=HARDWARE & DRAWN)
-    assert outside(compile_stream(load_model(model), PRESETS["nano"])) == []
+    assert outside(compile_stream(model, PRESETS["nano"])) == []
 
 
 @pytest.mark.parametrize("height", [1, 3, 7])
 def test_strips_are_placed_with_their_rows(height: int) -> None:
     forced = Forced(height, "ahead spare", outside=True)
-    stream = compile_stream(load_model(block_model()), PRESETS["nano"], cascades=forced)
+    stream = compile_stream(block_model(), PRESETS["nano"], cascades=forced)
     assert forced.made
     assert outside(stream) == []
     strips = [place for place in stream.placements if place.rows is not None]
@@ -81,7 +80,7 @@ def test_strips_are_placed_with_their_rows(height: int) -> None:
 
 
 def test_inputs_and_results_are_placed_from_begin_or_to_end() -> None:
-    stream = compile_stream(load_model(DIGITS), PRESETS["nano"])
+    stream = compile_stream(DIGITS, PRESETS["nano"])
     arena = {p.tensor: p for p in stream.placements if p.space == Space.ARENA}
     assert {tensor: arena[tensor].offset for tensor in stream.inputs} == stream.inputs
     assert {tensor: arena[tensor].offset for tensor in stream.outputs} == stream.outputs
@@ -90,7 +89,7 @@ def test_inputs_and_results_are_placed_from_begin_or_to_end() -> None:
 
 
 def test_a_tensor_that_is_forgotten_is_noticed() -> None:
-    stream = compile_stream(load_model(DIGITS), PRESETS["nano"])
+    stream = compile_stream(DIGITS, PRESETS["nano"])
     for missing in stream.placements:
         left = tuple(place for place in stream.placements if place != missing)
         assert outside(replace(stream, placements=left))
@@ -109,7 +108,7 @@ def test_many_tensors_that_do_not_fit_leave_at_once(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(memory, "allocate", counted)
     many = {"scales": (0.5,) * 600, "zero_points": (0,) * 600, "options": {"values_count": 600}}
-    packed = load_model(one_operator("PACK", [(64,)] * 600, (600, 64), **many))
+    packed = one_operator("PACK", [(64,)] * 600, (600, 64), **many)
     assert len(compile_stream(packed, PRESETS["nano"]).outside) > 80
     assert len(calls) < 20
 

@@ -11,7 +11,7 @@ from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
-from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
+from tests.support.networks.machine_run import compile_stream, expect_golden
 
 Shape = tuple[int, ...]
 
@@ -70,7 +70,7 @@ PRODUCTS: dict[str, Graph] = {
 @pytest.mark.parametrize("config", [NANO, TINY], ids=["nano", "tiny"])
 def test_products_are_goldens(name: str, config) -> None:
     graph = PRODUCTS[name]
-    expect_golden(graph, random_values(graph), config)
+    expect_golden(graph, config)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_one_constant_matrix_is_weights(name: str, vectors: int) -> None:
 @pytest.mark.parametrize("shapes", [[(3, 900), (900, 40)], [(40, 900), (900, 3)]])
 def test_parts_of_either_operand_fit(shapes: list[Shape]) -> None:
     graph = graph_of(shapes, (shapes[0][0], shapes[1][1]), scale=700.0)
-    stream = expect_golden(graph, random_values(graph), TINY)
+    stream = expect_golden(graph, TINY)
     assert len(commands(stream, Vector)) > 1
 
 
@@ -103,8 +103,7 @@ def test_a_matrix_by_itself() -> None:
     y = model.tensor((2, 7, 7), scale=300.0, zero_point=0)
     model.operator("BATCH_MATMUL", [x, x], [y], {"adj_y": True})
     model.output(y)
-    graph = load_model(model.build())
-    expect_golden(graph, random_values(graph), NANO)
+    expect_golden(model.build(), NANO)
 
 
 @pytest.mark.parametrize("length", [33100, 70000])
@@ -113,4 +112,4 @@ def test_long_sums_wrap_as_goldens(length: int) -> None:
     graph = graph_of([(1, length), (length, 1)], (1, 1), scale=1e7)
     ends = np.full((1, length), -128, np.int8), np.full((length, 1), 127, np.int8)
     inputs = dict(zip(graph.inputs, ends, strict=True))
-    expect_golden(graph, inputs, PRESETS["large"])
+    expect_golden(graph, PRESETS["large"], inputs)

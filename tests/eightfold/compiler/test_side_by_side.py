@@ -16,12 +16,7 @@ from eightfold.model import Graph
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import PROFILES
 from tests.support.networks.layers import CONV, DEPTHWISE, Layers
-from tests.support.networks.machine_run import (
-    compile_stream,
-    expect_covered,
-    expect_golden,
-    random_values,
-)
+from tests.support.networks.machine_run import compile_stream, expect_covered, expect_golden
 
 WIDE = replace(PRESETS["base"], scratchpad=1 << 16)
 CONFIGS = [
@@ -66,7 +61,7 @@ def channels(stream: Compiled) -> list[int]:
 
 def expect_exact(graph: Graph, config: AcceleratorConfig) -> Compiled:
     """Check results, tokens, what commands say of their bytes, and that partial sums have room."""
-    stream = expect_golden(graph, random_values(graph), config, keep=False)
+    stream = expect_golden(graph, config, keep=False)
     expect_covered(stream)
     for f in scans(stream):
         fires = [len(range(f[f"fire_{a}0"], f[a], f[f"fire_{a}_step"])) for a in "yx"]
@@ -180,7 +175,7 @@ def test_planes_without_taps_have_none(anyway: Counter[tuple[int, int]]) -> None
 
 def test_a_tensor_that_is_kept_has_no_planes(anyway: Counter[tuple[int, int]]) -> None:
     graph = strided(16).graph()
-    expect_golden(graph, random_values(graph), WIDE, keep=True)
+    expect_golden(graph, WIDE, keep=True)
     assert not anyway
 
 
@@ -214,5 +209,5 @@ def test_tensors_outside_of_the_scratchpad_have_no_planes(
     graph = Depthwise((1, 24, 36, 6)).dense(6).dense(6).depthwise(stride=2).dense(6).graph()
     config = replace(WIDE, scratchpad=scratchpad)
     for cascades in (None, best_cascades):
-        expect_golden(graph, random_values(graph), config, keep=False, cascades=cascades)
+        expect_golden(graph, config, keep=False, cascades=cascades)
     assert {count for count, _ in anyway} <= {1}

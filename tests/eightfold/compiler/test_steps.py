@@ -65,7 +65,7 @@ def branching_network(scale: float = 0.1) -> Graph:
 @pytest.mark.parametrize("config", [NANO, TINY, PRESETS["small"]], ids=["nano", "tiny", "small"])
 def test_a_network_of_several_steps_and_results(config: AcceleratorConfig, keep: bool) -> None:
     graph = branching_network()
-    expect_golden(graph, random_values(graph), config, keep=keep)
+    expect_golden(graph, config, keep=keep)
 
 
 def test_steps_count_for_their_operator() -> None:
@@ -121,16 +121,15 @@ def test_a_constant_under_another_shape_is_written() -> None:
     for output in (y, z):
         builder.output(output)
     graph = load_model(builder.build())
-    expect_golden(graph, random_values(graph), NANO)
-    expect_golden(graph, random_values(graph), TINY, keep=False)
+    expect_golden(graph, NANO)
+    expect_golden(graph, TINY, keep=False)
 
 
 def test_a_constant_that_is_only_copied_is_not_loaded_before() -> None:
     constant = (np.arange(12, dtype=np.int8).reshape(2, 6), 0.5, 0, 0)
     options = {"axis": 1}
     model = one_operator("CONCATENATION", [(2, 3)], (2, 9), constants=(constant,), options=options)
-    graph = load_model(model)
-    stream = expect_golden(graph, random_values(graph), NANO)
+    stream = expect_golden(model, NANO)
     sources = [issued.fields.get("source_space") for issued in stream.issued]
     assert sources.count(isa.Space.MODEL.value) == 1
     assert len(moves(stream)) == 1
@@ -145,21 +144,19 @@ def test_broadcasting_to_rank_8(name: str, config: AcceleratorConfig) -> None:
     full = tuple(np.broadcast_shapes(*shapes))
     dtype = np.bool_ if name == "LESS" else np.int8
     model = one_operator(name, shapes, full, scales=(0.5, 0.25, 0.75), dtype=dtype)
-    graph = load_model(model)
-    expect_golden(graph, random_values(graph), config)
+    expect_golden(model, config)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_prelu_as_tflite_micro_has_it(seed: int) -> None:
     model, inputs = random_case("PRELU", case_rng("PRELU", seed))
-    expect_golden(load_model(model), inputs, NANO, reference="tflm")
+    expect_golden(model, NANO, inputs, reference="tflm")
 
 
 def test_a_prelu_whose_multiplier_leaves_results_out_is_two_commands() -> None:
     model = one_operator("PRELU", [(2, 6), (2, 6)], (2, 6), scales=(0.5, 0.5, 0.03))
-    graph = load_model(model)
-    stream = expect_golden(graph, random_values(graph), NANO)
+    stream = expect_golden(model, NANO)
     assert [issued.command.opcode for issued in stream.issued].count(isa.Opcode.VECTOR) == 2
 
 
@@ -191,15 +188,14 @@ FOUR = (2, 4, 6, 8)
     ],
 )  # fmt: skip
 def test_movement_takes_few_commands(model: bytes, commands: int) -> None:
-    graph = load_model(model)
-    assert len(moves(expect_golden(graph, random_values(graph), NANO))) == commands
+    assert len(moves(expect_golden(model, NANO))) == commands
 
 
 def test_rows_before_columns_where_a_resize_has_odd_ratios() -> None:
     size = [23, 31]
     graph = load_model(moved("RESIZE_NEAREST_NEIGHBOR", (1, 13, 11, 3), (1, *size, 3), size))
-    expect_golden(graph, random_values(graph), TINY)
-    assert len(moves(expect_golden(graph, random_values(graph), NANO))) < 25
+    expect_golden(graph, TINY)
+    assert len(moves(expect_golden(graph, NANO))) < 25
 
 
 @pytest.mark.parametrize("padding", ["VALID", "SAME"])
@@ -220,7 +216,7 @@ def test_pools_of_windows_that_overlap_go_along_one_axis_at_a_time(
     layers = Layers((2, 9, 12, 8), scale=0.1, zero_point=-9)
     layers.window("MAX_POOL_2D", kernel, stride, padding=padding, fused_activation_function="RELU6")
     graph = layers.graph()
-    stream = expect_golden(graph, random_values(graph), config)
+    stream = expect_golden(graph, config)
     opcodes = [issued.command.opcode for issued in stream.issued]
     assert opcodes.count(isa.Opcode.VECTOR) == commands
 
@@ -250,6 +246,5 @@ def test_a_transposed_convolution_with_a_rim(
         (2, *sizes, 9), source=source, weights=(weights, 0.05, 3, 0),
         padding=padding, stride_h=strides[0], stride_w=strides[1],
     )  # fmt: skip
-    graph = load_model(model)
     for config in (NANO, TINY, PRESETS["base"]):
-        expect_golden(graph, random_values(graph), config)
+        expect_golden(model, config)

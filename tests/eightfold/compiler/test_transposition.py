@@ -16,12 +16,7 @@ from eightfold.model import Graph
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.single import moved
-from tests.support.networks.machine_run import (
-    compile_stream,
-    expect_covered,
-    expect_golden,
-    random_values,
-)
+from tests.support.networks.machine_run import compile_stream, expect_covered, expect_golden
 
 CONFIGS = {
     **PRESETS,
@@ -81,7 +76,7 @@ def test_random_transposes(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = graph_of(shape, rng.permutation(len(shape)).tolist(), dtype)
     if rng.integers(2):  # also where copies would take fewer cycles
         monkeypatch.setattr(movement, "cycles", lambda copies, unit: 1 << 40)
-    expect_covered(expect_golden(graph, random_values(graph), config))
+    expect_covered(expect_golden(graph, config))
 
 
 SHAPES = [
@@ -119,15 +114,12 @@ def test_every_shape_is_possible_one_way() -> None:
 @pytest.mark.parametrize(("shape", "axes", "way"), POSSIBLE)
 @pytest.mark.usual(count=25)
 def test_both_ways(
-    shape: tuple[int, ...],
-    axes: list[int],
-    way: Way,
-    monkeypatch: pytest.MonkeyPatch,
+    shape: tuple[int, ...], axes: list[int], way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(movement, "best_way", lambda swap, config: way)
     monkeypatch.setattr(movement, "cycles", lambda copies, unit: 1 << 40)
     graph = graph_of(shape, axes)
-    stream = expect_golden(graph, random_values(graph), way.config)
+    stream = expect_golden(graph, way.config)
     assert Opcode.MATRIX in opcodes(stream)
     expect_covered(stream)
 

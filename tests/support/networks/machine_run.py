@@ -1,6 +1,7 @@
 """Compiled networks on the machine model, every tensor against golden."""
 
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from eightfold.isa import Space
 from eightfold.isa.decode import line, read_stream
 from eightfold.isa.issued import Interval
 from eightfold.model import Graph
-from eightfold.operators import run_graph
+from eightfold.operators import load_model, run_graph
 from eightfold.sim.machine.accesses import accesses
 from eightfold.target.config import AcceleratorConfig
 from lab.hostile.subject import run_compiled, run_prepared
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 Tensors = dict[int, np.ndarray]
+Model = Graph | bytes | Path
 
 
 def random_values(graph: Graph, seed: int = 0) -> Tensors:
@@ -38,22 +40,27 @@ def random_values(graph: Graph, seed: int = 0) -> Tensors:
     return {t.index: rng.integers(-128, 128, t.shape).astype(t.dtype) for t in tensors}
 
 
-def compile_stream(graph: Graph, config: AcceleratorConfig, **options: Any) -> Compiled:
+def compile_stream(model: Model, config: AcceleratorConfig, **options: Any) -> Compiled:
     """Compile for the accelerator alone, with options of `compile_network`; return the stream."""
-    (segment,) = compile_network(graph, config, **options).segments
+    (segment,) = compile_network(_read(model), config, **options).segments
     assert segment.compiled is not None
     return segment.compiled
 
 
 def expect_golden(
-    graph: Graph,
-    inputs: Tensors,
+    model: Model,
     config: AcceleratorConfig,
+    inputs: Tensors | int = 0,
     keep: bool = True,
     reference: Reference = "litert",
     cascades: Strategy | None = best_cascades,
 ) -> Compiled:
-    """Compile for the accelerator alone, run, compare; return the stream."""
+    """Compile for the accelerator alone, run, compare; return the stream.
+
+    ``inputs`` are tensors, or the seed of `random_values`.
+    """
+    graph = _read(model)
+    inputs = _inputs(graph, inputs)
     stream = compile_stream(graph, config, reference=reference, keep=keep, cascades=cascades)
     expected = run_graph(graph, inputs, reference)
     got = run_compiled(stream, graph, inputs)
@@ -67,8 +74,8 @@ def expect_golden(
 
 def expect_rewritten(
     graph: Graph,
-    inputs: Tensors,
     config: AcceleratorConfig,
+    inputs: Tensors | int = 0,
     keep: bool = True,
     reference: Reference = "litert",
     *,
@@ -77,8 +84,9 @@ def expect_rewritten(
     """Rewrite by some rules, compile, run, rebuild, compare with golden; return what was rewritten.
 
     Every computed tensor is compared, or with ``keep=False`` the outputs; golden computes none of
-    these for want of the network's.
+    these for want of the network's. ``inputs`` are those of `expect_golden`.
     """
+    inputs = _inputs(graph, inputs)
     without = set(NAMES) - set(rules)
     prepared = prepare(graph, config, reference, fallback=True, keep=keep, no_rewrite=without)
     rewritten = prepared.rewritten
@@ -95,6 +103,14 @@ def expect_rewritten(
         assert got[tensor].dtype == expected[tensor].dtype
         np.testing.assert_array_equal(got[tensor], expected[tensor], err_msg=f"tensor {tensor}")
     return rewritten
+
+
+def _read(model: Model) -> Graph:
+    return model if isinstance(model, Graph) else load_model(model)
+
+
+def _inputs(graph: Graph, inputs: Tensors | int) -> Tensors:
+    return random_values(graph, inputs) if isinstance(inputs, int) else inputs
 
 
 def expect_covered(stream: Compiled) -> None:

@@ -20,7 +20,7 @@ from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming
 from examples.mobilenet import mobilenet_model
 from tests.eightfold.compiler.test_compiler import TIGHT
 from tests.support.networks.cascades import CHOICES, AtRandom, Forced, block_model
-from tests.support.networks.machine_run import expect_golden, random_values
+from tests.support.networks.machine_run import expect_golden
 
 HEIGHTS = range(1, 8)
 """Of strips: the chain's last result has 7 rows."""
@@ -38,7 +38,7 @@ NARROW = TIGHT["6x5"].replace(scratchpad=1 << 15)
 def test_strips_of_every_height_equal_golden(height: int, outside: bool, words: str) -> None:
     graph = load_model(block_model())
     forced = Forced(height, words, outside)
-    expect_golden(graph, random_values(graph, height), ROOMY, keep=False, cascades=forced)
+    expect_golden(graph, ROOMY, height, keep=False, cascades=forced)
     assert forced.made  # one for each memory that is planned for
     for cascade in forced.made:
         assert set(cascade.owners) == set(range(len(graph.operators)))
@@ -48,9 +48,8 @@ def test_strips_of_every_height_equal_golden(height: int, outside: bool, words: 
 @pytest.mark.parametrize("words", CHOICES)
 @pytest.mark.parametrize("height", [1, 4])
 def test_every_tensor_is_delivered(height: int, words: str) -> None:
-    graph = load_model(block_model())
     forced = Forced(height, words, outside=True)
-    expect_golden(graph, random_values(graph), NARROW, keep=True, cascades=forced)
+    expect_golden(block_model(), NARROW, keep=True, cascades=forced)
     assert forced.made
 
 
@@ -59,9 +58,8 @@ def test_every_tensor_is_delivered(height: int, words: str) -> None:
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.usual("keep", count=2)
 def test_several_images_one_after_the_other(keep: bool, words: str) -> None:
-    graph = load_model(block_model(images=3))
     forced = Forced(2, words, outside=True)
-    expect_golden(graph, random_values(graph), ROOMY, keep=keep, cascades=forced)
+    expect_golden(block_model(images=3), ROOMY, keep=keep, cascades=forced)
     assert forced.made
 
 
@@ -72,15 +70,14 @@ def test_several_images_one_after_the_other(keep: bool, words: str) -> None:
 def test_a_random_network_in_random_strips_equals_golden(config: str, seed: int) -> None:
     model, inputs = random_network(network_rng(seed), operators=HARDWARE)
     strategy = AtRandom(1, random=Random(seed))
-    expect_golden(load_model(model), inputs, TIGHT[config], seed % 2 == 0, cascades=strategy)
+    expect_golden(model, TIGHT[config], inputs, seed % 2 == 0, cascades=strategy)
 
 
 def expect_caught() -> None:
     """Expect that a block in strips differs from golden."""
-    graph = load_model(block_model())
     forced = Forced(2, "kept", outside=True)
     with pytest.raises(AssertionError, match="tensor"):
-        expect_golden(graph, random_values(graph), ROOMY, keep=False, cascades=forced)
+        expect_golden(block_model(), ROOMY, keep=False, cascades=forced)
 
 
 def test_a_halo_row_short_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,8 +167,7 @@ def test_the_choice_follows_the_memory() -> None:
 @pytest.mark.parametrize("explicit", [False, True], ids=["same", "explicit"])
 @pytest.mark.parametrize("keep", [False, True], ids=["outputs", "all tensors"])
 def test_a_network_larger_than_the_scratchpad_equals_golden(keep: bool, explicit: bool) -> None:
-    graph = load_model(mobilenet_model(0.35, 64, explicit=explicit))
-    expect_golden(graph, random_values(graph), ROOMY, keep=keep)
+    expect_golden(mobilenet_model(0.35, 64, explicit=explicit), ROOMY, keep=keep)
 
 
 @pytest.mark.slow
