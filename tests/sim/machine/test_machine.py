@@ -13,12 +13,23 @@ from eightfold.sim.machine.machine import Machine
 from eightfold.sim.stimuli.beats import records, requantize_fields
 from eightfold.sim.stimuli.copies import random_gather, random_move
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.command_streams import Item, gather, matrix, move, stream, vector
+from tests.support.hardware.command_streams import (
+    Item,
+    gather,
+    matrix,
+    move,
+    parameters,
+    stream,
+    vector,
+    weights,
+)
 
 CONFIG = AcceleratorConfig(
     lanes=4, width=3, port=4, scratchpad=4096, psum_depth=16, weight_buffer=512, vector_lanes=2
 )
 MODEL, ARENA = (64, 2048), (4096, 1024)
+ADDRESS, ILLEGAL, TIMEOUT = ErrorCode.ADDRESS, ErrorCode.ILLEGAL_COMMAND, ErrorCode.TIMEOUT
+INDEX = ErrorCode.INDEX
 
 
 def new_machine(seed: int = 0) -> Machine:
@@ -87,18 +98,18 @@ def test_gather_copies_run_by_run(seed: int) -> None:
 @pytest.mark.parametrize(
     ("index", "changes", "code", "text"),
     [
-        (4, {}, ErrorCode.INDEX, "run 1, index 4 at 508, limit 4"),
-        (-1, {}, ErrorCode.INDEX, "run 1, index -1 at 508"),
-        (1 << 40, {}, ErrorCode.INDEX, "run 1, index 1099511627776"),
-        (3 + (1 << 32), {}, ErrorCode.INDEX, "run 1, index 4294967299"),
-        (-(1 << 63), {"limit": (1 << 32) - 1}, ErrorCode.INDEX, "index -9223372036854775808"),
-        (5, {"step": 1000, "limit": 6}, ErrorCode.ADDRESS, "run 1, index 5"),
-        (1 << 31, {"step": 1 << 31, "limit": (1 << 32) - 1}, ErrorCode.ADDRESS, "run 1"),
-        (0, {"target": 4095}, ErrorCode.ADDRESS, "run 0"),
-        (4, {"source_stride0": -3000}, ErrorCode.INDEX, "run 1"),
-        (4, {"target_stride0": -3000}, ErrorCode.INDEX, "run 1"),
-        (0, {"indices": 4089}, ErrorCode.ADDRESS, "run 0, index"),
-        (0, {"index_stride0": -508}, ErrorCode.ADDRESS, "run 1, index"),
+        (4, {}, INDEX, "run 1, index 4 at 508, limit 4"),
+        (-1, {}, INDEX, "run 1, index -1 at 508"),
+        (1 << 40, {}, INDEX, "run 1, index 1099511627776"),
+        (3 + (1 << 32), {}, INDEX, "run 1, index 4294967299"),
+        (-(1 << 63), {"limit": (1 << 32) - 1}, INDEX, "index -9223372036854775808"),
+        (5, {"step": 1000, "limit": 6}, ADDRESS, "run 1, index 5"),
+        (1 << 31, {"step": 1 << 31, "limit": (1 << 32) - 1}, ADDRESS, "run 1"),
+        (0, {"target": 4095}, ADDRESS, "run 0"),
+        (4, {"source_stride0": -3000}, INDEX, "run 1"),
+        (4, {"target_stride0": -3000}, INDEX, "run 1"),
+        (0, {"indices": 4089}, ADDRESS, "run 0, index"),
+        (0, {"index_stride0": -508}, ADDRESS, "run 1, index"),
     ],
 )
 def test_what_a_gather_must_not_choose(
@@ -162,13 +173,13 @@ def test_weights_and_parameters_reach_the_matrix_engine(channels: int, shared: i
     pixels = 7
     inputs = rng.integers(-128, 128, (pixels, k), dtype=np.int8)
     machine.scratchpad[100 : 100 + pixels * k] = inputs.ravel()
-    weights = {"address": 1024, "full": full * chunks, "partial": (groups - full) * chunks}
+    sizes = {"address": 1024, "full": full * chunks, "partial": (groups - full) * chunks}
     machine.run(
         stream(
             CONFIG,
             [
-                (isa.WEIGHTS, weights | {"partial_lanes": last}, "", ""),
-                (isa.PARAMETERS, {"address": 0, "channels": channels, "shared": shared}, "", ""),
+                weights(**sizes, partial_lanes=last),
+                parameters(channels=channels, shared=shared),
                 matrix(
                     groups=groups, last_lanes=last, kc=chunks, y=pixels, base=100, y_step=k,
                     columns=k, target=1000, target_group=lanes, target_y=channels,
@@ -199,109 +210,73 @@ def test_vector_looks_up_tables_that_move_loaded() -> None:
     np.testing.assert_array_equal(machine.scratchpad[200:250], expected)
 
 
-WEIGHTS = (isa.WEIGHTS, {"address": 0, "full": 1}, "", "")
-PARAMETERS = (isa.PARAMETERS, {"address": 2032, "channels": 1}, "", "")
+WEIGHTS = weights(full=1)
+PARAMETERS = parameters(address=2032, channels=1)
 TO_TABLE = {"source_space": Space.MODEL, "target_space": Space.TABLES, "run": 4}
 
 
 @pytest.mark.parametrize(
     ("items", "code", "text"),
     [
-        ([move(source=4090, run=8)], ErrorCode.ADDRESS, "reads SCRATCHPAD byte 4097, of 4096"),
+        ([move(source=4090, run=8)], ADDRESS, "reads SCRATCHPAD byte 4097, of 4096"),
         (
             [move(count0=3, target=1, target_stride0=-1, run=1)],
-            ErrorCode.ADDRESS,
+            ADDRESS,
             "writes SCRATCHPAD byte -1",
         ),
-        (
-            [move(target_space=Space.ARENA, target=1023, run=2)],
-            ErrorCode.ADDRESS,
-            "ARENA byte 1024, of 1024",
-        ),
+        ([move(target_space=Space.ARENA, target=1023, run=2)], ADDRESS, "ARENA byte 1024, of 1024"),
         (
             [move(source_space=Space.MODEL, source=2**32 - 1, run=1)],
-            ErrorCode.ADDRESS,
+            ADDRESS,
             "reads MODEL byte 4294967295",
         ),
         (
             [move(source_space=Space.MODEL, target_space=Space.ARENA, run=1)],
-            ErrorCode.ADDRESS,
+            ADDRESS,
             "no MOVE is from MODEL to ARENA",
         ),
-        ([move(source_space=Space.TABLES, run=4)], ErrorCode.ADDRESS, "from TABLES to SCRATCHPAD"),
-        ([move(target_space=Space.MODEL, run=4)], ErrorCode.ADDRESS, "from SCRATCHPAD to MODEL"),
-        ([move(target_space=Space.FILL, run=4)], ErrorCode.ADDRESS, "from SCRATCHPAD to FILL"),
-        ([move(source_space=6, run=4)], ErrorCode.ADDRESS, "source_space 6"),
-        (
-            [move(**(TO_TABLE | {"source_space": Space.FILL}))],
-            ErrorCode.ADDRESS,
-            "from FILL to TABLES",
-        ),
-        ([move(**TO_TABLE, target=2048)], ErrorCode.ADDRESS, "TABLES byte 2051, of 2048"),
-        ([move(**TO_TABLE, target=2)], ErrorCode.ADDRESS, "target must be a multiple of 4"),
-        ([move(**TO_TABLE, source=2)], ErrorCode.ADDRESS, "source must be a multiple of 4"),
-        ([move(**(TO_TABLE | {"run": 5}))], ErrorCode.ADDRESS, "run must be a multiple of 4"),
-        ([move(run=0)], ErrorCode.ILLEGAL_COMMAND, "run must be at least 1"),
-        ([move(run=1, count2=0)], ErrorCode.ILLEGAL_COMMAND, "count2 must be at least 1"),
+        ([move(source_space=Space.TABLES, run=4)], ADDRESS, "from TABLES to SCRATCHPAD"),
+        ([move(target_space=Space.MODEL, run=4)], ADDRESS, "from SCRATCHPAD to MODEL"),
+        ([move(target_space=Space.FILL, run=4)], ADDRESS, "from SCRATCHPAD to FILL"),
+        ([move(source_space=6, run=4)], ADDRESS, "source_space 6"),
+        ([move(**(TO_TABLE | {"source_space": Space.FILL}))], ADDRESS, "from FILL to TABLES"),
+        ([move(**TO_TABLE, target=2048)], ADDRESS, "TABLES byte 2051, of 2048"),
+        ([move(**TO_TABLE, target=2)], ADDRESS, "target must be a multiple of 4"),
+        ([move(**TO_TABLE, source=2)], ADDRESS, "source must be a multiple of 4"),
+        ([move(**(TO_TABLE | {"run": 5}))], ADDRESS, "run must be a multiple of 4"),
+        ([move(run=0)], ILLEGAL, "run must be at least 1"),
+        ([move(run=1, count2=0)], ILLEGAL, "count2 must be at least 1"),
         (
             [gather(source_space=Space.ARENA, target_space=Space.ARENA, run=1)],
-            ErrorCode.ADDRESS,
+            ADDRESS,
             "no GATHER is from ARENA to ARENA",
         ),
-        ([gather(source_space=Space.FILL, run=1)], ErrorCode.ADDRESS, "from FILL to SCRATCHPAD"),
-        (
-            [gather(target_space=Space.TABLES, run=4)],
-            ErrorCode.ADDRESS,
-            "from SCRATCHPAD to TABLES",
-        ),
-        ([gather(run=0)], ErrorCode.ILLEGAL_COMMAND, "run must be at least 1"),
-        ([gather(run=1, count1=0)], ErrorCode.ILLEGAL_COMMAND, "count1 must be at least 1"),
-        (
-            [(isa.WEIGHTS, {"address": 2, "full": 1}, "", "")],
-            ErrorCode.ADDRESS,
-            "address must be a multiple of 4",
-        ),
-        (
-            [(isa.WEIGHTS, {"address": 2048 - 16, "full": 2}, "", "")],
-            ErrorCode.ADDRESS,
-            "reads MODEL byte 2063, of 2048",
-        ),
-        (
-            [(isa.WEIGHTS, {"partial": 1, "partial_lanes": 5}, "", "")],
-            ErrorCode.ILLEGAL_COMMAND,
-            "partial_lanes must be in 1..4",
-        ),
-        (
-            [(isa.PARAMETERS, {"address": 8, "channels": 1}, "", "")],
-            ErrorCode.ADDRESS,
-            "address must be a multiple of 16",
-        ),
-        (
-            [(isa.PARAMETERS, {"address": 2032, "channels": 2}, "", "")],
-            ErrorCode.ADDRESS,
-            "reads MODEL byte 2063",
-        ),
-        ([matrix(columns=3)], ErrorCode.TIMEOUT, "takes 1 of WEIGHTS, there are 0"),
-        ([WEIGHTS, matrix(columns=3)], ErrorCode.TIMEOUT, "takes 1 of PARAMETERS, there are 0"),
-        ([matrix(columns=3, base=4094)], ErrorCode.ADDRESS, "reads SCRATCHPAD byte 4096"),
-        ([matrix(target=4096)], ErrorCode.ADDRESS, "writes SCRATCHPAD byte 4096"),
-        ([matrix(target=-1)], ErrorCode.ADDRESS, "writes SCRATCHPAD byte -1"),
-        ([matrix(last_lanes=5)], ErrorCode.ILLEGAL_COMMAND, "last_lanes must be in 1..4"),
-        (
-            [matrix(last_lanes=4, depthwise=1)],
-            ErrorCode.ILLEGAL_COMMAND,
-            "last_lanes must be in 1..3",
-        ),
-        ([matrix(line=2, depthwise=1)], ErrorCode.ILLEGAL_COMMAND, "line must be in 3..512"),
-        ([matrix(x=17, kx=2)], ErrorCode.ILLEGAL_COMMAND, "more than 16 positions"),
-        ([vector(source_a=-1)], ErrorCode.ADDRESS, "reads SCRATCHPAD byte -1"),
-        ([vector(target=4095, run=2)], ErrorCode.ADDRESS, "writes SCRATCHPAD byte 4096"),
-        ([vector(lookup_a=1, table_a=2)], ErrorCode.ADDRESS, "table_a must be in 0..1"),
-        ([vector(combine=9)], ErrorCode.ILLEGAL_COMMAND, "combine 9"),
-        ([vector(window1=0)], ErrorCode.ILLEGAL_COMMAND, "window1 must be at least 1"),
-        ([vector(requantize__low=1, requantize__high=0)], ErrorCode.ILLEGAL_COMMAND, "above"),
-        ([vector(requantize__right=40)], ErrorCode.ILLEGAL_COMMAND, "right must be in 0..31"),
-        ([move(run=1), WEIGHTS], ErrorCode.ILLEGAL_COMMAND, "1 weight buffers are left"),
+        ([gather(source_space=Space.FILL, run=1)], ADDRESS, "from FILL to SCRATCHPAD"),
+        ([gather(target_space=Space.TABLES, run=4)], ADDRESS, "from SCRATCHPAD to TABLES"),
+        ([gather(run=0)], ILLEGAL, "run must be at least 1"),
+        ([gather(run=1, count1=0)], ILLEGAL, "count1 must be at least 1"),
+        ([weights(address=2, full=1)], ADDRESS, "address must be a multiple of 4"),
+        ([weights(address=2048 - 16, full=2)], ADDRESS, "reads MODEL byte 2063, of 2048"),
+        ([weights(partial=1, partial_lanes=5)], ILLEGAL, "partial_lanes must be in 1..4"),
+        ([parameters(address=8, channels=1)], ADDRESS, "address must be a multiple of 16"),
+        ([parameters(address=2032, channels=2)], ADDRESS, "reads MODEL byte 2063"),
+        ([matrix(columns=3)], TIMEOUT, "takes 1 of WEIGHTS, there are 0"),
+        ([WEIGHTS, matrix(columns=3)], TIMEOUT, "takes 1 of PARAMETERS, there are 0"),
+        ([matrix(columns=3, base=4094)], ADDRESS, "reads SCRATCHPAD byte 4096"),
+        ([matrix(target=4096)], ADDRESS, "writes SCRATCHPAD byte 4096"),
+        ([matrix(target=-1)], ADDRESS, "writes SCRATCHPAD byte -1"),
+        ([matrix(last_lanes=5)], ILLEGAL, "last_lanes must be in 1..4"),
+        ([matrix(last_lanes=4, depthwise=1)], ILLEGAL, "last_lanes must be in 1..3"),
+        ([matrix(line=2, depthwise=1)], ILLEGAL, "line must be in 3..512"),
+        ([matrix(x=17, kx=2)], ILLEGAL, "more than 16 positions"),
+        ([vector(source_a=-1)], ADDRESS, "reads SCRATCHPAD byte -1"),
+        ([vector(target=4095, run=2)], ADDRESS, "writes SCRATCHPAD byte 4096"),
+        ([vector(lookup_a=1, table_a=2)], ADDRESS, "table_a must be in 0..1"),
+        ([vector(combine=9)], ILLEGAL, "combine 9"),
+        ([vector(window1=0)], ILLEGAL, "window1 must be at least 1"),
+        ([vector(requantize__low=1, requantize__high=0)], ILLEGAL, "above"),
+        ([vector(requantize__right=40)], ILLEGAL, "right must be in 0..31"),
+        ([move(run=1), WEIGHTS], ILLEGAL, "1 weight buffers are left"),
     ],
     ids=lambda value: re.sub(r"\W+", "_", value) if isinstance(value, str) else None,
 )

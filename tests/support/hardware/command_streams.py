@@ -40,6 +40,16 @@ def gather(wait: str = "", signal: str = "", /, **fields: int | isa.Space) -> It
     return isa.GATHER, _fields(fields, _GATHER), wait, signal
 
 
+def weights(**fields: int) -> Item:
+    """Return a WEIGHTS."""
+    return isa.WEIGHTS, fields, "", ""
+
+
+def parameters(**fields: int) -> Item:
+    """Return a PARAMETERS."""
+    return isa.PARAMETERS, fields, "", ""
+
+
 def matrix(wait: str = "", signal: str = "", /, **fields: int) -> Item:
     """Return a MATRIX; counts and steps of firing that are not given are 1."""
     return isa.MATRIX, _fields(fields, _MATRIX), wait, signal
