@@ -7,7 +7,7 @@ from amaranth.hdl import ResetInserter, Signal
 from eightfold.hw.array.depthwise_lines import DepthwiseLines
 from eightfold.isa import MIN_LINE
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.stream_transfers import simulate
+from tests.support.hardware.stream_transfers import simulate, simulated
 
 DEPTH = 16
 
@@ -85,33 +85,29 @@ def test_what_comes_in_a_reset_is_forgotten():
     simulate(ResetInserter(reset)(dut), bench)
 
 
-def test_line_may_change_from_one_vector_to_the_next():
+@simulated(lambda: DepthwiseLines(AcceleratorConfig(width=3, line_depth=DEPTH)))
+async def test_line_may_change_from_one_vector_to_the_next(ctx, dut):
     # What comes with each of the first 2 * DEPTH vectors depends on the line of that vector only,
     # for the second row also on the line of the vector one line back.
     width = 2
     lines = [3, 16, 5, 9, 4]
     rng = np.random.default_rng(0)
     vectors = rng.integers(-128, 128, (3 * DEPTH, width))
-    dut = DepthwiseLines(AcceleratorConfig(width=3, line_depth=DEPTH))
     first = []
     second = []
-
-    async def bench(ctx):
-        for index, vector in enumerate(vectors):
-            line = lines[index % len(lines)]
-            ctx.set(dut.i.valid, 1)
-            ctx.set(dut.i.depthwise, 1)
-            ctx.set(dut.line.push, 1)
-            ctx.set(dut.line.write, index % DEPTH)
-            ctx.set(dut.line.read, (index - line) % DEPTH)
-            ctx.set(dut.i.bytes[1], int(vector[1]))
-            await ctx.tick()
-            if index >= DEPTH:
-                assert ctx.get(dut.older[0][1]) == vectors[index - line][1]
-            first.append(ctx.get(dut.older[0][1]))
-            if index >= 2 * DEPTH:
-                assert ctx.get(dut.older[1][1]) == first[index - line]
-            second.append(ctx.get(dut.older[1][1]))
-
-    simulate(dut, bench)
+    for index, vector in enumerate(vectors):
+        line = lines[index % len(lines)]
+        ctx.set(dut.i.valid, 1)
+        ctx.set(dut.i.depthwise, 1)
+        ctx.set(dut.line.push, 1)
+        ctx.set(dut.line.write, index % DEPTH)
+        ctx.set(dut.line.read, (index - line) % DEPTH)
+        ctx.set(dut.i.bytes[1], int(vector[1]))
+        await ctx.tick()
+        if index >= DEPTH:
+            assert ctx.get(dut.older[0][1]) == vectors[index - line][1]
+        first.append(ctx.get(dut.older[0][1]))
+        if index >= 2 * DEPTH:
+            assert ctx.get(dut.older[1][1]) == first[index - line]
+        second.append(ctx.get(dut.older[1][1]))
     assert len(set(second[2 * DEPTH :])) > 4

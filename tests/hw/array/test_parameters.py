@@ -6,7 +6,7 @@ from amaranth.hdl import Value
 from eightfold.hw.array.parameters import ParameterLoader, ParameterMemory
 from eightfold.isa import REQUANTIZE_LAYOUT
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.stream_transfers import simulate
+from tests.support.hardware.stream_transfers import simulate, simulated
 
 
 @pytest.mark.parametrize("banks", [4, 8])
@@ -47,37 +47,29 @@ def test_loader_fills_all_banks_but_the_one_in_use_and_then_waits(banks):
     simulate(dut, bench)
 
 
-def test_last_completes_a_bank_early():
-    dut = ParameterLoader(AcceleratorConfig(lanes=3, parameter_banks=4))
-
-    async def bench(ctx):
-        ctx.set(dut.words.valid, 1)
-        ctx.set(dut.words.payload.last, 1)
-        await ctx.tick()
-        assert not ctx.get(dut.supply.one)
-        await ctx.tick()
-        assert ctx.get(dut.supply.one)
-        assert (ctx.get(dut.write.bank), ctx.get(dut.write.lanes)) == (1, 1)
-
-    simulate(dut, bench)
+@simulated(lambda: ParameterLoader(AcceleratorConfig(lanes=3, parameter_banks=4)))
+async def test_last_completes_a_bank_early(ctx, dut):
+    ctx.set(dut.words.valid, 1)
+    ctx.set(dut.words.payload.last, 1)
+    await ctx.tick()
+    assert not ctx.get(dut.supply.one)
+    await ctx.tick()
+    assert ctx.get(dut.supply.one)
+    assert (ctx.get(dut.write.bank), ctx.get(dut.write.lanes)) == (1, 1)
 
 
-def test_each_field_is_read_from_a_bank_of_its_own():
-    dut = ParameterMemory(AcceleratorConfig(parameter_banks=16))
+@simulated(lambda: ParameterMemory(AcceleratorConfig(parameter_banks=16)))
+async def test_each_field_is_read_from_a_bank_of_its_own(ctx, dut):
     names = [name for name, _ in REQUANTIZE_LAYOUT]
-
-    async def bench(ctx):
-        ctx.set(dut.write, 1)
-        for bank in range(16):
-            ctx.set(dut.bank, bank)
-            for index, name in enumerate(names):
-                ctx.set(Value.cast(dut.requantize[name]), (bank + index) & 1)
-            await ctx.tick()
-        ctx.set(dut.write, 0)
+    ctx.set(dut.write, 1)
+    for bank in range(16):
+        ctx.set(dut.bank, bank)
         for index, name in enumerate(names):
-            ctx.set(dut.banks[name], (3 * index) % 16)
+            ctx.set(Value.cast(dut.requantize[name]), (bank + index) & 1)
         await ctx.tick()
-        for index, name in enumerate(names):
-            assert ctx.get(Value.cast(dut.parameters[name])) == (3 * index % 16 + index) & 1
-
-    simulate(dut, bench)
+    ctx.set(dut.write, 0)
+    for index, name in enumerate(names):
+        ctx.set(dut.banks[name], (3 * index) % 16)
+    await ctx.tick()
+    for index, name in enumerate(names):
+        assert ctx.get(Value.cast(dut.parameters[name])) == (3 * index % 16 + index) & 1

@@ -5,7 +5,7 @@ import pytest
 
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.stream_transfers import simulate
+from tests.support.hardware.stream_transfers import simulate, simulated
 
 BITS = 24
 
@@ -58,22 +58,18 @@ def test_adds_with_wrap_at_the_stated_distance(seed):
 
 
 @pytest.mark.parametrize("start", [2**31 - 1, -(2**31)])
-def test_sum_wraps_at_both_int32_limits(start):
-    dut = PartialSums(AcceleratorConfig(psum_depth=16), 32)
+@simulated(lambda: PartialSums(AcceleratorConfig(psum_depth=16), 32))
+async def test_sum_wraps_at_both_int32_limits(ctx, dut, start):
     step = 1 if start > 0 else -1
     seen = []
-
-    async def bench(ctx):
-        for clear, dot in ((1, start), (0, step)):
-            ctx.set(dut.clear, clear)
-            ctx.set(dut.dot, dot)
+    for clear, dot in ((1, start), (0, step)):
+        ctx.set(dut.clear, clear)
+        ctx.set(dut.dot, dot)
+        await ctx.tick()
+        ctx.set(dut.write, 1)
+        seen.append(ctx.get(dut.acc))
+        await ctx.tick()
+        ctx.set(dut.write, 0)
+        for _ in range(PartialSums.REVISIT - 2):
             await ctx.tick()
-            ctx.set(dut.write, 1)
-            seen.append(ctx.get(dut.acc))
-            await ctx.tick()
-            ctx.set(dut.write, 0)
-            for _ in range(PartialSums.REVISIT - 2):
-                await ctx.tick()
-
-    simulate(dut, bench)
     assert seen == [start, -start - 1]

@@ -10,7 +10,7 @@ from amaranth.hdl import Value
 from eightfold.hw.control.command_queue import CommandQueue
 from eightfold.isa import GATHER, MATRIX, MOVE, PARAMETERS
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.stream_transfers import simulate
+from tests.support.hardware.stream_transfers import simulate, simulated
 
 CONFIG = AcceleratorConfig(lanes=4, width=4, port=4, vector_lanes=2, scratchpad=4096)
 
@@ -107,40 +107,30 @@ def test_commands_come_whole_and_in_order(kinds, pace, seed):
     simulate(dut, bench)
 
 
-def test_holds_the_configured_words_and_one_command():
-    dut = CommandQueue(CONFIG, PARAMETERS)
+@simulated(lambda: CommandQueue(CONFIG, PARAMETERS))
+async def test_holds_the_configured_words_and_one_command(ctx, dut):
     accepted = 0
-
-    async def bench(ctx):
-        nonlocal accepted
-        ctx.set(dut.words.valid, 1)
-        for _ in range(200):
-            accepted += ctx.get(dut.words.ready)
-            await ctx.tick()
-            if not ctx.get(dut.words.ready):
-                ctx.set(dut.words.valid, 0)
-                await ctx.tick().repeat(3)
-                ctx.set(dut.words.valid, 1)
-
-    simulate(dut, bench)
+    ctx.set(dut.words.valid, 1)
+    for _ in range(200):
+        accepted += ctx.get(dut.words.ready)
+        await ctx.tick()
+        if not ctx.get(dut.words.ready):
+            ctx.set(dut.words.valid, 0)
+            await ctx.tick().repeat(3)
+            ctx.set(dut.words.valid, 1)
     assert accepted == CONFIG.command_queue + PARAMETERS.words
 
 
-def test_a_command_is_offered_some_cycles_after_its_last_word():
-    dut = CommandQueue(CONFIG, PARAMETERS)
+@simulated(lambda: CommandQueue(CONFIG, PARAMETERS))
+async def test_a_command_is_offered_some_cycles_after_its_last_word(ctx, dut):
     latency = 0
-
-    async def bench(ctx):
-        nonlocal latency
-        ctx.set(dut.words.valid, 1)
-        for word in range(PARAMETERS.words):
-            ctx.set(dut.words.payload, word)
-            await ctx.tick()
-        ctx.set(dut.words.valid, 0)
-        while not ctx.get(dut.engine.valid):
-            ctx.set(dut.grant, ctx.get(dut.request))
-            await ctx.tick()
-            latency += 1
-
-    simulate(dut, bench)
+    ctx.set(dut.words.valid, 1)
+    for word in range(PARAMETERS.words):
+        ctx.set(dut.words.payload, word)
+        await ctx.tick()
+    ctx.set(dut.words.valid, 0)
+    while not ctx.get(dut.engine.valid):
+        ctx.set(dut.grant, ctx.get(dut.request))
+        await ctx.tick()
+        latency += 1
     assert latency == 3

@@ -10,7 +10,7 @@ import pytest
 
 from eightfold.hw.control.run_control import FaultCollector, RunControl
 from eightfold.isa import ErrorCode
-from tests.support.hardware.stream_transfers import simulate
+from tests.support.hardware.stream_transfers import simulate, simulated
 
 SETTLE = 4
 """Cycles from ``stop`` in which memory may still seem idle: what its ports and the registers behind
@@ -76,158 +76,138 @@ class Bench:
         raise AssertionError("not over")
 
 
-def run(bench):
-    dut = RunControl()
-
-    async def testbench(ctx):
-        await bench(Bench(ctx, dut))
-
-    simulate(dut, testbench)
-
-
 @pytest.mark.parametrize("end", ENDS)
-def test_memory_has_its_cycles_to_tell_what_is_under_way(end):
+@simulated(RunControl)
+async def test_memory_has_its_cycles_to_tell_what_is_under_way(ctx, dut, end):
     """It may seem idle, have something to answer at the last moment, and then take its time."""
-
-    async def bench(b):
-        for wait in (0, 1, 5, 30):
-            await b.begin()
-            await b.tick(3)
-            await b.pulse(end)
-            assert b.get("stop") and not b.get("reset"), "stops in the next cycle"
-            for _ in range(SETTLE):
-                assert not b.get("reset")
-                await b.tick()
-            b.ctx.set(b.dut.memory_idle, 0)
-            for _ in range(wait):
-                await b.tick()
-                assert b.get("stop") and not b.get("reset") and b.status()["busy"]
-            b.ctx.set(b.dut.memory_idle, 1)
+    b = Bench(ctx, dut)
+    for wait in (0, 1, 5, 30):
+        await b.begin()
+        await b.tick(3)
+        await b.pulse(end)
+        assert b.get("stop") and not b.get("reset"), "stops in the next cycle"
+        for _ in range(SETTLE):
+            assert not b.get("reset")
             await b.tick()
-            assert b.get("reset") and b.get("stop") and not b.status()["busy"]
-            assert b.status()["done"] == (end == "finished")
-            await b.pulse("soft_reset")
-
-    run(bench)
+        b.ctx.set(b.dut.memory_idle, 0)
+        for _ in range(wait):
+            await b.tick()
+            assert b.get("stop") and not b.get("reset") and b.status()["busy"]
+        b.ctx.set(b.dut.memory_idle, 1)
+        await b.tick()
+        assert b.get("reset") and b.get("stop") and not b.status()["busy"]
+        assert b.status()["done"] == (end == "finished")
+        await b.pulse("soft_reset")
 
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("answered", [0, 2, SETTLE, SETTLE + 3])
-def test_a_run_is_over_when_memory_has_settled_and_is_idle(end, answered):
+@simulated(RunControl)
+async def test_a_run_is_over_when_memory_has_settled_and_is_idle(ctx, dut, end, answered):
     """``done`` comes `SETTLE` + 1 cycles after ``finished``, or when memory is idle."""
-
-    async def bench(b):
-        await b.begin()
-        b.ctx.set(b.dut.memory_idle, 0)
-        await b.pulse(end)
-        begun = b.cycle
-        while not b.get("reset"):
-            b.ctx.set(b.dut.memory_idle, b.cycle - begun >= answered)
-            await b.tick()
-            assert b.cycle - begun < 50
-        assert b.cycle - begun == max(SETTLE, answered) + 1
-
-    run(bench)
+    b = Bench(ctx, dut)
+    await b.begin()
+    b.ctx.set(b.dut.memory_idle, 0)
+    await b.pulse(end)
+    begun = b.cycle
+    while not b.get("reset"):
+        b.ctx.set(b.dut.memory_idle, b.cycle - begun >= answered)
+        await b.tick()
+        assert b.cycle - begun < 50
+    assert b.cycle - begun == max(SETTLE, answered) + 1
 
 
-def test_an_error_stops_the_run_and_is_kept_until_a_soft_reset():
-    async def bench(b):
-        await b.begin()
-        await b.pulse("fault", ErrorCode.ADDRESS, 2, 0x1234)
-        assert b.status() == {"busy": 1, "done": 0, "error": 1, "interrupt": 1}
-        assert not b.get("running")
-        await b.pulse("fault", ErrorCode.TIMEOUT, 1, 1)
-        await b.over()
-        assert b.status() == {"busy": 0, "done": 0, "error": 1, "interrupt": 1}
-        assert b.error() == (ErrorCode.ADDRESS.value, 2, 0x1234)
-        await b.pulse("start")
-        await b.tick(2)
-        assert b.get("reset") and not b.get("running")
-        await b.pulse("soft_reset")
-        assert not any(b.status().values()) and b.error() == (0, 0, 0)
-        await b.begin()
-
-    run(bench)
+@simulated(RunControl)
+async def test_an_error_stops_the_run_and_is_kept_until_a_soft_reset(ctx, dut):
+    b = Bench(ctx, dut)
+    await b.begin()
+    await b.pulse("fault", ErrorCode.ADDRESS, 2, 0x1234)
+    assert b.status() == {"busy": 1, "done": 0, "error": 1, "interrupt": 1}
+    assert not b.get("running")
+    await b.pulse("fault", ErrorCode.TIMEOUT, 1, 1)
+    await b.over()
+    assert b.status() == {"busy": 0, "done": 0, "error": 1, "interrupt": 1}
+    assert b.error() == (ErrorCode.ADDRESS.value, 2, 0x1234)
+    await b.pulse("start")
+    await b.tick(2)
+    assert b.get("reset") and not b.get("running")
+    await b.pulse("soft_reset")
+    assert not any(b.status().values()) and b.error() == (0, 0, 0)
+    await b.begin()
 
 
 @pytest.mark.parametrize("after", range(SETTLE + 1))
-def test_an_error_behind_the_last_command_counts_until_done(after):
+@simulated(RunControl)
+async def test_an_error_behind_the_last_command_counts_until_done(ctx, dut, after):
     """An answer that is an error may come with the command's end, and takes longer to be told."""
-
-    async def bench(b):
-        await b.begin()
-        await b.pulse("finished")
-        await b.tick(after)
-        assert not b.status()["done"]
-        await b.pulse("fault", ErrorCode.AXI_WRITE, 0, 3)
-        await b.over()
-        assert b.status() == {"busy": 0, "done": 0, "error": 1, "interrupt": 1}
-        assert b.error() == (ErrorCode.AXI_WRITE.value, 0, 3)
-
-    run(bench)
+    b = Bench(ctx, dut)
+    await b.begin()
+    await b.pulse("finished")
+    await b.tick(after)
+    assert not b.status()["done"]
+    await b.pulse("fault", ErrorCode.AXI_WRITE, 0, 3)
+    await b.over()
+    assert b.status() == {"busy": 0, "done": 0, "error": 1, "interrupt": 1}
+    assert b.error() == (ErrorCode.AXI_WRITE.value, 0, 3)
 
 
 @pytest.mark.parametrize("after", range(SETTLE + 1))
-def test_a_soft_reset_behind_the_last_command_leaves_no_done(after):
-    async def bench(b):
+@simulated(RunControl)
+async def test_a_soft_reset_behind_the_last_command_leaves_no_done(ctx, dut, after):
+    b = Bench(ctx, dut)
+    await b.begin()
+    await b.pulse("finished")
+    await b.tick(after)
+    await b.pulse("soft_reset")
+    await b.over()
+    await b.tick(2)
+    assert not any(b.status().values()) and not b.get("running")
+
+
+@simulated(RunControl)
+async def test_faults_of_no_run_are_nobodys(ctx, dut):
+    b = Bench(ctx, dut)
+    await b.pulse("fault")
+    assert not any(b.status().values())
+    await b.begin()
+    await b.pulse("soft_reset")
+    await b.pulse("fault")
+    await b.over()
+    assert not any(b.status().values()) and b.error() == (0, 0, 0)
+
+
+@simulated(RunControl)
+async def test_a_doorbell_in_a_run_or_with_a_soft_reset_is_ignored(ctx, dut):
+    b = Bench(ctx, dut)
+    b.ctx.set(b.dut.soft_reset, 1)
+    await b.pulse("start")
+    b.ctx.set(b.dut.soft_reset, 0)
+    assert not b.get("begin") and not b.status()["busy"]
+    await b.begin()
+    for _ in range(3):
+        await b.pulse("start")
+        assert not b.get("begin")
+    await b.pulse("finished")
+    await b.pulse("start")
+    await b.over()
+    assert b.status()["done"] and not b.get("running")
+
+
+@simulated(RunControl)
+async def test_the_interrupt_is_pending_until_it_is_cleared(ctx, dut):
+    b = Bench(ctx, dut)
+    for clear in ("clear_interrupt", "soft_reset"):
         await b.begin()
         await b.pulse("finished")
-        await b.tick(after)
-        await b.pulse("soft_reset")
         await b.over()
-        await b.tick(2)
-        assert not any(b.status().values()) and not b.get("running")
-
-    run(bench)
-
-
-def test_faults_of_no_run_are_nobodys():
-    async def bench(b):
-        await b.pulse("fault")
-        assert not any(b.status().values())
-        await b.begin()
-        await b.pulse("soft_reset")
-        await b.pulse("fault")
-        await b.over()
-        assert not any(b.status().values()) and b.error() == (0, 0, 0)
-
-    run(bench)
-
-
-def test_a_doorbell_in_a_run_or_with_a_soft_reset_is_ignored():
-    async def bench(b):
-        b.ctx.set(b.dut.soft_reset, 1)
-        await b.pulse("start")
-        b.ctx.set(b.dut.soft_reset, 0)
-        assert not b.get("begin") and not b.status()["busy"]
-        await b.begin()
-        for _ in range(3):
-            await b.pulse("start")
-            assert not b.get("begin")
-        await b.pulse("finished")
-        await b.pulse("start")
-        await b.over()
-        assert b.status()["done"] and not b.get("running")
-
-    run(bench)
-
-
-def test_the_interrupt_is_pending_until_it_is_cleared():
-    async def bench(b):
-        for clear in ("clear_interrupt", "soft_reset"):
-            await b.begin()
-            await b.pulse("finished")
-            await b.over()
-            assert b.status()["interrupt"] and not b.get("interrupt")
-            b.ctx.set(b.dut.interrupt_enable, 1)
-            assert b.get("interrupt")
-            await b.tick(3)
-            assert b.get("interrupt")
-            await b.pulse(clear)
-            assert not b.get("interrupt") and not b.status()["interrupt"]
-            b.ctx.set(b.dut.interrupt_enable, 0)
-
-    run(bench)
+        assert b.status()["interrupt"] and not b.get("interrupt")
+        b.ctx.set(b.dut.interrupt_enable, 1)
+        assert b.get("interrupt")
+        await b.tick(3)
+        assert b.get("interrupt")
+        await b.pulse(clear)
+        assert not b.get("interrupt") and not b.status()["interrupt"]
+        b.ctx.set(b.dut.interrupt_enable, 0)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])

@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Callable, Coroutine
+from functools import partial, wraps
+from inspect import signature
 from typing import Any
 
 from amaranth.sim import Simulator
@@ -73,3 +75,24 @@ def simulate(dut: Any, bench: Callable[[Any], Coroutine[Any, Any, None]]) -> Non
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
+
+
+def simulated(make: Callable[[], Any]) -> Callable[[Callable], Callable]:
+    """Make a coroutine a test: it is given the simulator's context, and the component ``make``s.
+
+    Behind these two it may have arguments as any test.
+    """
+
+    def test_of(testbench: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+        @wraps(testbench)
+        def test(**arguments: Any) -> None:
+            dut = make()
+            simulate(dut, partial(testbench, dut=dut, **arguments))
+
+        whole = signature(testbench)
+        test.__signature__ = whole.replace(  # type: ignore[attr-defined]
+            parameters=list(whole.parameters.values())[2:]
+        )
+        return test
+
+    return test_of
