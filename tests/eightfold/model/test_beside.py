@@ -6,6 +6,7 @@ Every case is subgraph 1 of a sound model, its signatures or its operator codes,
 
 import copy
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from eightfold.model.beside import ELEMENT_BITS, NO_KERNEL
 from eightfold.model.schema import OPERATOR_CODES
 from eightfold.operators import load_model
 from eightfold.run.reference.oracle import Oracle, OracleError, OracleRejected
-from tests.support.models.edited import Edit, edited
+from tests.support.models.edited import Edit, each, edited, ints, put, with_buffer
 
 _INPUT = {0: np.ones((1, 4, 4, 2), np.int8)}
 
@@ -31,20 +32,10 @@ def _edited(edit: Edit) -> bytes:
     return edited(_twice, edit)
 
 
-def _subgraph(**fields: Any) -> Edit:
-    return lambda model: vars(model.subgraphs[1]).update(fields)
-
-
-def _tensor(index: int, **fields: Any) -> Edit:
-    return lambda model: vars(model.subgraphs[1].tensors[index]).update(fields)
-
-
-def _quantization(index: int, **fields: Any) -> Edit:
-    return lambda model: vars(model.subgraphs[1].tensors[index].quantization).update(fields)
-
-
-def _operator(index: int, **fields: Any) -> Edit:
-    return lambda model: vars(model.subgraphs[1].operators[index]).update(fields)
+_subgraph = partial(put, "subgraphs", 1)
+_tensor = partial(_subgraph, "tensors")
+_operator = partial(_subgraph, "operators")
+_buffer = partial(with_buffer, 1)
 
 
 def _code(code: int, *, used: bool = False, **fields: Any) -> Edit:
@@ -75,27 +66,9 @@ def _options(name: str, table: str, **fields: Any) -> Edit:
     return edit
 
 
-def _buffer(index: int, **fields: Any) -> Edit:
-    """Give a tensor a buffer of its own."""
-
-    def edit(model: Any) -> None:
-        model.buffers.append(generated.BufferT())
-        vars(model.buffers[-1]).update({"data": None, **fields})
-        _tensor(index, buffer=len(model.buffers) - 1)(model)
-
-    return edit
-
-
-def _all(*edits: Edit) -> Edit:
-    return lambda model: [edit(model) for edit in edits]
-
-
 def _sparse(index: int, *dimensions: Any, order: bool = True) -> Edit:
     values = generated.SparsityParametersT()
-    fields = {
-        "dimMetadata": list(dimensions) or None,
-        "traversalOrder": _ints(0) if order else None,
-    }
+    fields = {"dimMetadata": list(dimensions) or None, "traversalOrder": ints(0) if order else None}
     vars(values).update(fields)
     return _tensor(index, sparsity=values)
 
@@ -105,7 +78,7 @@ def _dimension(kind: int, *parts: str) -> Any:
     stored.format = kind
     for part in parts:
         held = generated.Int32VectorT()
-        vars(held).update(values=_ints(0, 1))
+        vars(held).update(values=ints(0, 1))
         vars(stored).update({part: held, f"{part}Type": 1})
     return stored
 
@@ -133,10 +106,6 @@ def _third(model: Any) -> None:
     model.subgraphs[2].tensors[1].buffer = 9
 
 
-def _ints(*values: int) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
 def _longs(*values: int) -> np.ndarray:
     return np.array(values, np.int64)
 
@@ -151,7 +120,7 @@ _STRING, _FLOAT64 = 5, 10
 REFUSED: dict[str, tuple[Edit, str]] = {
     "no tensors": (_subgraph(tensors=None), "subgraph 1 has no tensors"),
     "operator code": (_operator(0, opcodeIndex=7), "operator 0 refers to operator code 7 of 2"),
-    "no codes": (lambda model: vars(model).update(operatorCodes=None), "operator code"),
+    "no codes": (put(operatorCodes=None), "operator code"),
     "third": (_third, "subgraph 2 has a tensor that refers to buffer 9"),
     "custom without a name": (_code(32), "an unknown one, code 32 without a name"),
     "delegate": (_code(51), "operator code 2, .*DELEGATE; LiteRT has no kernel"),
@@ -216,7 +185,7 @@ REFUSED: dict[str, tuple[Edit, str]] = {
         "window_dimensions has 0 numbers",
     ),
     "data too short": (
-        _tensor(2, shape=_ints(4), quantization=None),
+        _tensor(2, shape=ints(4), quantization=None),
         "subgraph 1: tensor 2 takes 16 bytes, but its data has 12",
     ),
     "double": (_tensor(1, type=_FLOAT64, quantization=None), "tensor 1 takes 48 bytes"),
@@ -228,11 +197,11 @@ REFUSED: dict[str, tuple[Edit, str]] = {
     "two places of data": (_tensor(1, externalBuffer=1), "inside of the flatbuffer, and outside"),
     "type 23": (_tensor(3, type=23, quantization=None), "has the element type code 23"),
     "type -1": (_tensor(1, type=-1, quantization=None), "has the element type code -1"),
-    "dynamic": (_tensor(3, shape=_ints(-1, 4), quantization=None), "that nothing holds"),
-    "nothing, but below 0": (_tensor(3, shape=_ints(0, -1), quantization=None), "nothing holds"),
-    "elements": (_tensor(3, shape=_ints(_BIG, _BIG, _BIG), quantization=None), "nothing holds"),
+    "dynamic": (_tensor(3, shape=ints(-1, 4), quantization=None), "that nothing holds"),
+    "nothing, but below 0": (_tensor(3, shape=ints(0, -1), quantization=None), "nothing holds"),
+    "elements": (_tensor(3, shape=ints(_BIG, _BIG, _BIG), quantization=None), "nothing holds"),
     "bytes": (
-        _tensor(3, shape=_ints(_BIG, _BIG, 4), type=2, quantization=None),
+        _tensor(3, shape=ints(_BIG, _BIG, 4), type=2, quantization=None),
         "size that nothing holds",
     ),
     "constant state": (_tensor(1, isVariable=True), "keeps state between runs, and has data"),
@@ -246,18 +215,24 @@ REFUSED: dict[str, tuple[Edit, str]] = {
     "sparse dimension": (_sparse(1, _dimension(1)), "not complete"),
     "sparse indices": (_sparse(1, _dimension(1, "arraySegments")), "not complete"),
     "scales and points": (
-        _quantization(1, scale=_floats(1, 1)),
+        _tensor(1, "quantization", scale=_floats(1, 1)),
         "tensor 1 has 2 scales and 3 zero points",
     ),
-    "no points": (_quantization(3, zeroPoint=None), "1 scales and 0 zero points"),
+    "no points": (_tensor(3, "quantization", zeroPoint=None), "1 scales and 0 zero points"),
     "scales": (
-        _quantization(3, scale=_floats(1, 1), zeroPoint=_longs(0, 0)),
+        _tensor(3, "quantization", scale=_floats(1, 1), zeroPoint=_longs(0, 0)),
         r"2 scales for shape \[1, 4, 4, 3\]",
     ),
-    "axis": (_quantization(1, quantizedDimension=4), "along dimension 4 of 4"),
-    "axis of a vector": (_quantization(2, quantizedDimension=3), "along dimension 3 of 1"),
-    "axis below 0": (_quantization(3, quantizedDimension=-1), "along dimension -1 of 4"),
-    "no blocks": (_quantization(3, detailsType=2), "blockwise quantization without blocks"),
+    "axis": (_tensor(1, "quantization", quantizedDimension=4), "along dimension 4 of 4"),
+    "axis of a vector": (
+        _tensor(2, "quantization", quantizedDimension=3),
+        "along dimension 3 of 1",
+    ),
+    "axis below 0": (_tensor(3, "quantization", quantizedDimension=-1), "along dimension -1 of 4"),
+    "no blocks": (
+        _tensor(3, "quantization", detailsType=2),
+        "blockwise quantization without blocks",
+    ),
     "signature without a name": (_signatures({"signatureKey": None}), "signature 0 has no name"),
     "second signature": (_signatures({}, {"signatureKey": None}), "signature 1 has no name"),
     "signature's bytes": (_signatures({"signatureKey": b"\xff"}), "0 has a name that is no UTF-8"),
@@ -287,13 +262,13 @@ ACCEPTED: dict[str, Edit] = {
     "alike": lambda model: None,
     "nothing in it": _subgraph(tensors=[], operators=None, inputs=None, outputs=None, name=None),
     "no operators": _subgraph(operators=[]),
-    "inputs": _subgraph(inputs=_ints(9, -2, 0, 0)),
-    "outputs": _subgraph(outputs=_ints(9)),
-    "operand": _operator(0, inputs=_ints(0, 1, 9)),
+    "inputs": _subgraph(inputs=ints(9, -2, 0, 0)),
+    "outputs": _subgraph(outputs=ints(9)),
+    "operand": _operator(0, inputs=ints(0, 1, 9)),
     "no operands": _operator(1, inputs=None, outputs=None),
-    "cycle": _operator(0, inputs=_ints(4, 1, 2)),
-    "itself": _operator(0, inputs=_ints(3, 1, 2)),
-    "written twice": _operator(1, outputs=_ints(3)),
+    "cycle": _operator(0, inputs=ints(4, 1, 2)),
+    "itself": _operator(0, inputs=ints(3, 1, 2)),
+    "written twice": _operator(1, outputs=ints(3)),
     "order": lambda model: model.subgraphs[1].operators.reverse(),
     "custom": _code(32, used=True, customCode=b"Foo"),
     "while": _options("WHILE", "WhileOptions", condSubgraphIndex=9, bodySubgraphIndex=9),
@@ -303,23 +278,23 @@ ACCEPTED: dict[str, Edit] = {
     "padding": _options("CONV_2D", "Conv2DOptions", padding=9),
     "activation": _options("ADD", "AddOptions", fusedActivationFunction=99),
     "stride": _options("CONV_2D", "Conv2DOptions", strideW=-1),
-    "Prepare": _all(_tensor(3, shape=_ints(1, 48)), _tensor(4, type=7)),
-    "data too long": _tensor(1, shape=_ints(3, 1, 1, 1), quantization=None),
+    "Prepare": each(_tensor(3, shape=ints(1, 48)), _tensor(4, type=7)),
+    "data too long": _tensor(1, shape=ints(3, 1, 1, 1), quantization=None),
     "no data": _buffer(1),
     "data outside": _buffer(1, offset=16, size=6),
-    "huge": _tensor(3, shape=_ints(_BIG, _BIG, 4), quantization=None),
-    "nothing": _tensor(3, shape=_ints(0, _BIG, _BIG, _BIG), quantization=None),
+    "huge": _tensor(3, shape=ints(_BIG, _BIG, 4), quantization=None),
+    "nothing": _tensor(3, shape=ints(0, _BIG, _BIG, _BIG), quantization=None),
     "rank 33": _tensor(3, shape=np.ones(33, np.int32)),
-    "text": _tensor(1, type=_STRING, shape=_ints(-1), quantization=None),
+    "text": _tensor(1, type=_STRING, shape=ints(-1), quantization=None),
     "state": _tensor(3, isVariable=True),
     "sparse, no constant": _sparse(3),
     "sparse, dense": _sparse(1, *[_dimension(0)] * 4),
     "sparse constant": _sparse(1, _dimension(1, "arraySegments", "arrayIndices")),
-    "scale below 0": _quantization(3, scale=_floats(-1)),
-    "no scale": _quantization(3, scale=_floats(), quantizedDimension=9),
-    "point": _quantization(3, zeroPoint=_longs(1 << 40)),
-    "scalar": _all(_tensor(3, shape=_ints()), _quantization(3, quantizedDimension=3)),
-    "blocks": _quantization(3, detailsType=2, details=generated.BlockwiseQuantizationT()),
+    "scale below 0": _tensor(3, "quantization", scale=_floats(-1)),
+    "no scale": _tensor(3, "quantization", scale=_floats(), quantizedDimension=9),
+    "point": _tensor(3, "quantization", zeroPoint=_longs(1 << 40)),
+    "scalar": each(_tensor(3, shape=ints()), _tensor(3, "quantization", quantizedDimension=3)),
+    "blocks": _tensor(3, "quantization", detailsType=2, details=generated.BlockwiseQuantizationT()),
     "signatures": _signatures({}, {"signatureKey": b"other", "subgraphIndex": 1}),
     "signatures alike": _signatures({}, {}),
     "signature of nothing": _signatures({"inputs": None, "outputs": []}),
@@ -343,10 +318,10 @@ def test_accepts_what_litert_would_look_at_only_to_run_it(edit: Edit) -> None:
 
 def test_a_constant_of_every_type_has_the_bytes_that_it_takes() -> None:
     for code, least in _least_bytes():
-        shape = _tensor(1, type=code, shape=_ints(5), quantization=None)
-        load_model(_edited(_all(_buffer(1, data=np.zeros(least, np.uint8)), shape)))
+        shape = _tensor(1, type=code, shape=ints(5), quantization=None)
+        load_model(_edited(each(_buffer(1, data=np.zeros(least, np.uint8)), shape)))
         if least:
-            short = _all(_buffer(1, data=np.zeros(least - 1, np.uint8)), shape)
+            short = each(_buffer(1, data=np.zeros(least - 1, np.uint8)), shape)
             with pytest.raises(InputError, match=f"takes {least} bytes"):
                 load_model(_edited(short))
 
@@ -363,10 +338,10 @@ def test_litert_says_the_same(oracle: Oracle) -> None:
     accepted = ACCEPTED | {name: edit for name, (edit, _) in ASKED_LATER.items()}
     wrong += [name for name, edit in accepted.items() if _refuses(oracle, edit)]
     for code, least in _least_bytes():
-        shape = _tensor(1, type=code, shape=_ints(5), quantization=None)
+        shape = _tensor(1, type=code, shape=ints(5), quantization=None)
         for size in (least, least - 1):
             data = _buffer(1, data=np.zeros(max(size, 0), np.uint8))
-            if _refuses(oracle, _all(data, shape)) != (0 <= size < least):
+            if _refuses(oracle, each(data, shape)) != (0 <= size < least):
                 wrong.append(f"type {code} of {size} bytes")
     assert not wrong
 

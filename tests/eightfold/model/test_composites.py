@@ -3,7 +3,6 @@
 Nothing changes but numbers of tensors. What a composite and its body do not agree on is refused.
 """
 
-from collections.abc import Callable
 from copy import deepcopy
 
 import numpy as np
@@ -16,6 +15,7 @@ from eightfold.model.schema import OPERATOR_CODES, UNIONS
 from eightfold.model.writer import Table, pack, unpack
 from eightfold.operators import load_model, run_graph
 from eightfold.run.reference.oracle import Oracle
+from tests.support.models.edited import Edit, put
 from tests.support.networks.layers import Layers
 
 OPTIONS = "StableHLOCompositeOptions"
@@ -76,32 +76,30 @@ def test_composites_compute_what_their_bodies_do(oracle: Oracle, seed: int) -> N
             np.testing.assert_array_equal(got[tensor], litert[tensor])
 
 
-def _composite(subgraphs: list[Table]) -> dict:
-    return subgraphs[0].fields["Operators"][1].fields
+def _runs(number: int) -> Edit:
+    path = ("Subgraphs", 0, "Operators", 1, "BuiltinOptions2")
+    return put(*path, DecompositionSubgraphIndex=number)
 
 
-def _runs(subgraphs: list[Table], number: int) -> None:
-    _composite(subgraphs)["BuiltinOptions2"].fields["DecompositionSubgraphIndex"] = number
+def _of_other_scale(table: Table) -> None:
+    index = int(table.fields["Subgraphs"][1].fields["Inputs"][0])
+    path = ("Subgraphs", 1, "Tensors", index, "Quantization")
+    put(*path, Scale=np.array([123], np.float32))(table)
 
 
-def _of_other_scale(subgraphs: list[Table]) -> None:
-    body = subgraphs[1].fields
-    tensor = body["Tensors"][int(body["Inputs"][0])]
-    tensor.fields["Quantization"].fields["Scale"] = np.array([123], np.float32)
-
-
-def _with_an_input_more(subgraphs: list[Table]) -> None:
-    body = subgraphs[1].fields
+def _with_an_input_more(table: Table) -> None:
+    body = table.fields["Subgraphs"][1].fields
     body["Inputs"] = np.append(body["Inputs"], body["Outputs"][:1])
 
 
-def _hands_on(subgraphs: list[Table]) -> None:
-    subgraphs[1].fields["Outputs"] = subgraphs[1].fields["Inputs"][:1]
+def _hands_on(table: Table) -> None:
+    body = table.fields["Subgraphs"][1].fields
+    body["Outputs"] = body["Inputs"][:1]
 
 
-REFUSED: dict[str, tuple[Callable[[list[Table]], None], str]] = {
-    "no such body": (lambda s: _runs(s, 7), "runs subgraph 7, and there is none"),
-    "itself": (lambda s: _runs(s, 0), "runs subgraph 0, in which it is"),
+REFUSED: dict[str, tuple[Edit, str]] = {
+    "no such body": (_runs(7), "runs subgraph 7, and there is none"),
+    "itself": (_runs(0), "runs subgraph 0, in which it is"),
     "another scale": (_of_other_scale, "is not as tensor"),
     "an input more": (_with_an_input_more, "other inputs and outputs than its body"),
     "an input handed on": (_hands_on, "hands on an input as it is"),
@@ -111,11 +109,7 @@ REFUSED: dict[str, tuple[Callable[[list[Table]], None], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_body_that_does_not_fit_is_refused(name: str) -> None:
     edit, message = REFUSED[name]
-    table = unpack(outlined(_chain(), 1, 1))
-    edit(table.fields["Subgraphs"])
+    table = unpack(outlined(Layers((2, 3)).then("RELU").then("RELU").then("RELU").model(), 1, 1))
+    edit(table)
     with pytest.raises(InputError, match=f"operator 1 {COMPOSITE}.*{message}"):
         load_model(pack(table))
-
-
-def _chain() -> bytes:
-    return Layers((2, 3)).then("RELU").then("RELU").then("RELU").model()

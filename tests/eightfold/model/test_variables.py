@@ -1,6 +1,6 @@
 """Variables as tensors of the graph: what is read before and after what, and what is refused."""
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.model.writer import Table, pack, unpack
 from eightfold.operators import load_model, run_graphs
 from eightfold.run.reference.oracle import Oracle, OracleAborted, OracleRejected, with_state
+from tests.support.models.edited import Edit, each, ints, put
 
 SHAPE = (1, 4)
 QUANTIZED = {"scale": 0.5, "zero_point": -7}
@@ -93,101 +94,93 @@ def test_a_variable_tensor_is_given_and_its_new_value_a_result() -> None:
     np.testing.assert_array_equal(variable.initial, np.zeros((1, 8), np.int16), strict=True)
 
 
-def main(table: Table) -> dict:
-    return table.fields["Subgraphs"][0].fields
+_main = partial(put, "Subgraphs", 0)
+_initial = partial(put, "Subgraphs", 1)
+_last = partial(_main, "Operators", -1)
+_SCALE_ALONE = Table("QuantizationParameters", Scale=np.ones(1, np.float32))
 
 
-def edited(edit: Callable[[Table], None], model: bytes | None = None) -> bytes:
-    table = unpack(model or built("ra", "wa"))
+def edited(edit: Edit) -> bytes:
+    table = unpack(built("ra", "wa"))
     edit(table)
     return pack(table)
 
 
-def _no_initial_value(table: Table) -> None:
-    table.fields["Subgraphs"][1].fields["Operators"] = []
-
-
-def _computed_initial_value(table: Table) -> None:
-    table.fields["Subgraphs"][1].fields["Tensors"][1].fields["Buffer"] = 0
-
-
-def _operator_beside(table: Table) -> None:
-    operators = table.fields["Subgraphs"][1].fields["Operators"]
-    operators.append(main(table)["Operators"][3])
-    operators[-1].fields["Inputs"] = np.array([0], np.int32)
-
-
-def _no_subgraph(table: Table) -> None:
-    table.fields["Subgraphs"].pop()
-
-
 def _late(table: Table) -> None:
-    operators = main(table)["Operators"]
+    operators = table.fields["Subgraphs"][0].fields["Operators"]
     operators.append(operators.pop(0))
 
 
-def _handle_as_output(table: Table) -> None:
-    main(table)["Outputs"] = np.array([1], np.int32)
+def _operator_beside(table: Table) -> None:
+    main, initial = (part.fields["Operators"] for part in table.fields["Subgraphs"])
+    initial.append(main[3])
+    main[3].fields["Inputs"] = ints(0)
 
 
-def _handle_as_value(table: Table) -> None:
-    main(table)["Operators"][-1].fields["Inputs"] = np.array([1, 2], np.int32)
-
-
-def _no_handle(table: Table) -> None:
-    main(table)["Operators"][-1].fields["Inputs"] = np.array([0, 0], np.int32)
-
-
-def _other_shape(table: Table) -> None:
-    main(table)["Tensors"][0].fields["Shape"] = np.array([4, 1], np.int32)
-    main(table)["Operators"][-1].fields["Inputs"] = np.array([1, 0], np.int32)
-
-
-def _operand_more(table: Table) -> None:
-    main(table)["Operators"][-1].fields["Inputs"] = np.array([1, 0, 0], np.int32)
-
-
-def _two_handles(table: Table) -> None:
-    main(table)["Tensors"][1].fields["Shape"] = np.array([2], np.int32)
-
-
-def _handle_without_zero_point(table: Table) -> None:
-    scale = np.ones(1, np.float32)
-    main(table)["Tensors"][1].fields["Quantization"] = Table("QuantizationParameters", Scale=scale)
-
-
-def _variable_tensor_computed(table: Table) -> None:
-    main(table)["Tensors"][3].fields["IsVariable"] = True
-    main(table)["Outputs"] = np.array([0], np.int32)
-
-
-REFUSED = {
-    _no_initial_value: "operator 3 READ_VARIABLE reads tensor 1 'a', which nothing has assigned",
-    _computed_initial_value: "subgraph 1: operator 1 .* assigns .* which is no constant",
-    _no_subgraph: "operator 0 CALL_ONCE runs subgraph 1, and there is none",
-    _late: "operator 4 CALL_ONCE comes after operator 3 ASSIGN_VARIABLE; put it before",
-    _handle_as_output: "tensor 1 'a' keeps state between runs, and is an input or output",
-    _handle_as_value: "operator 4 ASSIGN_VARIABLE works on tensor 2 'b', a handle",
-    _no_handle: "operator 4 ASSIGN_VARIABLE: tensor 0 'tensor_0' is no handle",
-    _other_shape: r"shape \[4, 1\] and type int8 to a variable of shape \[1, 4\] and type int8",
-    _two_handles: r"operator 3 READ_VARIABLE: the handle tensor 1 'a' has shape \[2\]",
-    _handle_without_zero_point: "tensor 1 'a' has 1 scales and 0 zero points",
-    _operand_more: "operator 4 ASSIGN_VARIABLE has 3 inputs and 0 outputs, not 2 and 0",
-    _operator_beside: "subgraph 1: operator 4 READ_VARIABLE: initial values are constants",
-    _variable_tensor_computed: "operator 3 READ_VARIABLE computes tensor 3 .*keeps state",
+REFUSED: dict[str, tuple[Edit, str]] = {
+    "no initial value": (
+        _initial(Operators=[]),
+        "operator 3 READ_VARIABLE reads tensor 1 'a', which nothing has assigned",
+    ),
+    "computed initial value": (
+        _initial("Tensors", 1, Buffer=0),
+        "subgraph 1: operator 1 .* assigns .* which is no constant",
+    ),
+    "no subgraph": (
+        lambda table: table.fields["Subgraphs"].pop(),
+        "operator 0 CALL_ONCE runs subgraph 1, and there is none",
+    ),
+    "late": (_late, "operator 4 CALL_ONCE comes after operator 3 ASSIGN_VARIABLE; put it before"),
+    "handle as output": (
+        _main(Outputs=ints(1)),
+        "tensor 1 'a' keeps state between runs, and is an input or output",
+    ),
+    "handle as value": (
+        _last(Inputs=ints(1, 2)),
+        "operator 4 ASSIGN_VARIABLE works on tensor 2 'b', a handle",
+    ),
+    "no handle": (
+        _last(Inputs=ints(0, 0)),
+        "operator 4 ASSIGN_VARIABLE: tensor 0 'tensor_0' is no handle",
+    ),
+    "other shape": (
+        each(_main("Tensors", 0, Shape=ints(4, 1)), _last(Inputs=ints(1, 0))),
+        r"shape \[4, 1\] and type int8 to a variable of shape \[1, 4\] and type int8",
+    ),
+    "two handles": (
+        _main("Tensors", 1, Shape=ints(2)),
+        r"operator 3 READ_VARIABLE: the handle tensor 1 'a' has shape \[2\]",
+    ),
+    "no zero point": (
+        _main("Tensors", 1, Quantization=_SCALE_ALONE),
+        "tensor 1 'a' has 1 scales and 0 zero points",
+    ),
+    "operand more": (
+        _last(Inputs=ints(1, 0, 0)),
+        "operator 4 ASSIGN_VARIABLE has 3 inputs and 0 outputs, not 2 and 0",
+    ),
+    "operator beside": (
+        _operator_beside,
+        "subgraph 1: operator 4 READ_VARIABLE: initial values are constants",
+    ),
+    "variable computed": (
+        each(_main("Tensors", 3, IsVariable=True), _main(Outputs=ints(0))),
+        "operator 3 READ_VARIABLE computes tensor 3 .*keeps state",
+    ),
 }
 
 
-@pytest.mark.parametrize(("edit", "words"), REFUSED.items())
-def test_refuses_and_says_where(edit: Callable[[Table], None], words: str) -> None:
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses_and_says_where(name: str) -> None:
+    edit, words = REFUSED[name]
     with pytest.raises(InputError, match=words):
         read_model(edited(edit))
 
 
-@pytest.mark.parametrize("edit", [_two_handles, _handle_without_zero_point])
-def test_litert_refuses_these_handles_too(edit: Callable[[Table], None], oracle: Oracle) -> None:
+@pytest.mark.parametrize("name", ["two handles", "no zero point"])
+def test_litert_refuses_these_handles_too(name: str, oracle: Oracle) -> None:
     with pytest.raises(OracleRejected):
-        oracle.run(edited(edit), {0: INITIAL})
+        oracle.run(edited(REFUSED[name][0]), {0: INITIAL})
 
 
 def test_an_operator_of_variable_tensors_without_one_is_refused() -> None:

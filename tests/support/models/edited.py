@@ -8,9 +8,10 @@ import numpy as np
 from ai_edge_litert import schema_py_generated as generated
 
 from eightfold.model.builder import ModelBuilder
+from eightfold.model.writer import Table
 
 Edit = Callable[[Any], object]
-"""Changes a model as LiteRT's schema unpacks it."""
+"""Changes a model as LiteRT's schema unpacks it, or as `eightfold.model.writer` does."""
 
 
 def convolved() -> bytes:
@@ -35,3 +36,39 @@ def edited(*edits: Edit) -> bytes:
     builder = flatbuffers.Builder()
     builder.Finish(model.Pack(builder), b"TFL3")
     return bytes(builder.Output())
+
+
+def put(*path: str | int, **fields: Any) -> Edit:
+    """Return the edit that sets fields of the part to which names and numbers lead."""
+
+    def edit(part: Any) -> None:
+        for step in path:
+            part = part[step] if isinstance(step, int) else _fields(part)[step]
+        _fields(part).update(fields)
+
+    return edit
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    return part.fields if isinstance(part, Table) else vars(part)
+
+
+def each(*edits: Edit) -> Edit:
+    """Return all edits as one."""
+    return lambda model: [edit(model) for edit in edits]
+
+
+def with_buffer(subgraph: int, index: int, **fields: Any) -> Edit:
+    """Return the edit that gives a tensor a buffer of its own."""
+
+    def edit(model: Any) -> None:
+        model.buffers.append(generated.BufferT())
+        vars(model.buffers[-1]).update({"data": None, **fields})
+        put("subgraphs", subgraph, "tensors", index, buffer=len(model.buffers) - 1)(model)
+
+    return edit
+
+
+def ints(*values: int) -> np.ndarray:
+    """Return int32, as shapes and operands are."""
+    return np.array(values, np.int32)
