@@ -11,15 +11,10 @@ from hypothesis import strategies as st
 
 from eightfold.golden import fixed_point, fixed_point_log, fixed_point_math
 from eightfold.golden.errors import AbortedError, UndefinedError
+from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN
 from eightfold.golden.rounding import ROUNDINGS, round_half_away, rounding_shift
 from eightfold.isa import Rounding
-from tests.support.models.exact_arithmetic import EXACT, wrap
-
-INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
-int32 = st.one_of(
-    st.integers(INT32_MIN, INT32_MAX),
-    st.sampled_from([INT32_MIN, INT32_MIN + 1, -1, 0, 1, 2**30, -(2**30), INT32_MAX]),
-)
+from tests.support.models.exact_arithmetic import EXACT, int32, wrap
 
 
 def exact_multiply(x: int, multiplier: int, shift: int) -> int:

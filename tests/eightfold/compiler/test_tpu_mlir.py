@@ -14,9 +14,8 @@ from eightfold.compiler.tpu_mlir.lower import TwoBytes, two_bytes
 from eightfold.compiler.tpu_mlir.network import TpuMlirNetwork
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.requantize import requantize
-from eightfold.golden.tpu_mlir import elementwise as tpu_mlir_elementwise
+from eightfold.golden.tpu_mlir import elementwise, windows
 from eightfold.golden.tpu_mlir import numbers as tpu_mlir
-from eightfold.golden.tpu_mlir import windows as tpu_mlir_operators
 from eightfold.isa import Combine
 from eightfold.target.config import PRESETS
 from tests.eightfold.compiler.test_compiler import TIGHT
@@ -88,7 +87,7 @@ def pooled(kernel: tuple[int, int], scale: float, offset: float, rounding: str) 
     for x in (cases.int8(1, *kernel, 2), np.full((1, *kernel, 2), -128, np.int8)):
         options: Any = {"kernel": kernel, "scale": scale, "offset": offset, "rounding": rounding}
         result = cases.network.avg_pool(cases.given(x), **options)
-        cases.results[result] = nhwc(tpu_mlir_operators.avg_pool(nchw(x), **options))
+        cases.results[result] = nhwc(windows.avg_pool(nchw(x), **options))
     return opcodes(cases)
 
 
@@ -120,7 +119,7 @@ def test_an_add_has_every_pair(
     a, b, output = quantizations(cases)
     rounding = cases.rounding()
     function = lower_tpu_mlir.add_asymmetric(("int8",) * 3, a, b, output, rounding)
-    values = tpu_mlir_elementwise.add_asymmetric(
+    values = elementwise.add_asymmetric(
         EVERY_BYTE[:, None],
         EVERY_BYTE[None, :],
         a_quantization=a,
@@ -229,9 +228,7 @@ def test_forms_follow_each_other() -> None:
     inner = network.convolution(given, weights, None, fields, pads=((1, 1), (1, 1)))
     active = network.leaky_relu(inner, multiplier=51, rshift=9)
     result = network.add_symmetric(given, active, multipliers=(26, 51), rshift=6)
-    expected = tpu_mlir_operators.convolution(nchw(x), weights, None, fields, pads=((1, 1), (1, 1)))
-    expected = tpu_mlir_elementwise.leaky_relu(nhwc(expected), multiplier=51, rshift=9)
-    cases.results[result] = tpu_mlir_elementwise.add_symmetric(
-        x, expected, multipliers=(26, 51), rshift=6
-    )
+    expected = windows.convolution(nchw(x), weights, None, fields, pads=((1, 1), (1, 1)))
+    expected = elementwise.leaky_relu(nhwc(expected), multiplier=51, rshift=9)
+    cases.results[result] = elementwise.add_symmetric(x, expected, multipliers=(26, 51), rshift=6)
     assert opcodes(cases).count("VECTOR") == 2

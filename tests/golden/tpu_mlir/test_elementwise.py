@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eightfold.golden.errors import RejectedError
-from eightfold.golden.tpu_mlir import elementwise as tpu_mlir_elementwise
+from eightfold.golden.tpu_mlir import elementwise
 from tests.support.models.exact_arithmetic import (
     EXACT,
     exact32,
@@ -41,7 +41,7 @@ def test_add_symmetric_is_one_shift_of_16_bits(
     (more, kind), (other, second), (lift, code) = kinds
     rows = [(p + more, q + other) for p, q in rows]
     a, b = (np.array(c, k) for c, k in zip(zip(*rows, strict=True), (kind, second), strict=True))
-    got = tpu_mlir_elementwise.add_symmetric(
+    got = elementwise.add_symmetric(
         a, b, multipliers=(m_a, m_b), rshift=rshift, rounding=rounding, code=code
     )
     assert got.dtype == code
@@ -59,7 +59,7 @@ def test_add_asymmetric_is_float32_throughout(q: Any, s: Any, z: Any, kinds: Any
     offsets, dtypes = zip(*kinds, strict=True)
     q = [q[k] + offsets[k] for k in range(2)]
     z = [z[k] + offsets[k] for k in range(3)]
-    got = tpu_mlir_elementwise.add_asymmetric(
+    got = elementwise.add_asymmetric(
         np.array([q[0]], dtypes[0]),
         np.array([q[1]], dtypes[1]),
         code=dtypes[2],
@@ -75,12 +75,9 @@ def test_add_asymmetric_is_float32_throughout(q: Any, s: Any, z: Any, kinds: Any
 
 def test_add_broadcasts_and_refuses_shapes_that_do_not_fit() -> None:
     a, b = np.ones((2, 3), np.int8), np.ones((3,), np.int8)
-    assert (
-        tpu_mlir_elementwise.add_symmetric(a, b, multipliers=(1, 2), rshift=0).tolist()
-        == [[3, 3, 3]] * 2
-    )
+    assert elementwise.add_symmetric(a, b, multipliers=(1, 2), rshift=0).tolist() == [[3, 3, 3]] * 2
     with pytest.raises(RejectedError, match="broadcast"):
-        tpu_mlir_elementwise.add_symmetric(a, b[:2], multipliers=(1, 2), rshift=0)
+        elementwise.add_symmetric(a, b[:2], multipliers=(1, 2), rshift=0)
 
 
 def exact_slope(
@@ -99,7 +96,7 @@ def test_leaky_relu_on_every_code(
     (more, kind), (_, _), (lift, code) = kinds
     z_x, z_y = z_x + more, z_y + lift
     x = (np.arange(-128, 128) + more).astype(kind)
-    got = tpu_mlir_elementwise.leaky_relu(
+    got = elementwise.leaky_relu(
         x,
         code=code,
         multiplier=m,
@@ -128,7 +125,7 @@ def test_prelu_on_every_code(
     z_x, z_y = z_x + more, z_y + lift
     codes = (np.arange(-128, 128) + more).astype(kind)
     x = np.stack([codes, codes])[None]
-    got = tpu_mlir_elementwise.prelu(
+    got = elementwise.prelu(
         x,
         code=code,
         alpha=np.array(alpha, np.int8),
@@ -149,18 +146,18 @@ def test_prelu_on_every_code(
 def test_multipliers_beyond_8_bits_are_refused(multiplier: Any) -> None:
     x = np.zeros((1, 2), np.int8)
     with pytest.raises(RejectedError, match="-127..127"):
-        tpu_mlir_elementwise.prelu(x, x[0], multiplier=multiplier, rshift=0)
+        elementwise.prelu(x, x[0], multiplier=multiplier, rshift=0)
     if np.ndim(multiplier) == 0:
         with pytest.raises(RejectedError, match="-127..127"):
-            tpu_mlir_elementwise.leaky_relu(x, multiplier=multiplier, rshift=0)
+            elementwise.leaky_relu(x, multiplier=multiplier, rshift=0)
         with pytest.raises(RejectedError, match="-127..127"):
-            tpu_mlir_elementwise.add_symmetric(x, x, multipliers=(1, multiplier), rshift=0)
+            elementwise.add_symmetric(x, x, multipliers=(1, multiplier), rshift=0)
 
 
 @pytest.mark.parametrize("alpha", [np.ones(3, np.int8), np.ones((1, 2), np.int8)])
 def test_prelu_refuses_slopes_that_do_not_fit(alpha: Any) -> None:
     with pytest.raises(RejectedError, match="slopes"):
-        tpu_mlir_elementwise.prelu(np.zeros((1, 2), np.int8), alpha, multiplier=1, rshift=0)
+        elementwise.prelu(np.zeros((1, 2), np.int8), alpha, multiplier=1, rshift=0)
 
 
 @given(st.floats(-1000, 1000, width=32), scales, int8, int8, types)
@@ -171,7 +168,7 @@ def test_pad_rounds_the_value_and_moves_the_zero_point(
     z_x, z_y = z_x + more, z_y + lift
     output = per_tensor(s_y, z_y)
     x = (np.arange(-128, 128) + more).astype(kind)
-    got = tpu_mlir_elementwise.pad(
+    got = elementwise.pad(
         x, [[1, 2]], value, input_zero_point=z_x, output_quantization=output, code=code
     )
     quotient = exact32(exact32(Fraction(value) / Fraction(s_y)) + z_y)
@@ -184,7 +181,7 @@ def test_pad_rounds_the_value_and_moves_the_zero_point(
 @pytest.mark.parametrize("paddings", [[[1, 2]], [[0, 0], [0, -1]], [1, 2]])
 def test_pad_refuses_paddings_that_do_not_exist(paddings: Any) -> None:
     with pytest.raises(RejectedError, match="paddings"):
-        tpu_mlir_elementwise.pad(
+        elementwise.pad(
             np.zeros((2, 2), np.int8),
             paddings,
             0.0,

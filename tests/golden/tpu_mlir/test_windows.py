@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.tpu_mlir import numbers as tpu_mlir
-from eightfold.golden.tpu_mlir import windows as tpu_mlir_operators
+from eightfold.golden.tpu_mlir import windows
 from tests.support.models.exact_arithmetic import (
     EXACT,
     exact32,
@@ -61,7 +61,7 @@ def test_convolution_is_step_4_per_channel(
     multiplier = rng.integers(2**30, 2**31, oc)
     rshift = rng.integers(34, 47, oc)
     fields = tpu_mlir.requantizer(multiplier, rshift, rounding=rounding, zero_point=z_y)
-    got = tpu_mlir_operators.convolution(
+    got = windows.convolution(
         x,
         w,
         bias,
@@ -99,7 +99,7 @@ def test_inner_product_is_step_4(seed: int, rounding: str, kinds: Any) -> None:
     w = rng.integers(-127, 128, (4, 7)).astype(np.int8)
     bias = rng.integers(INT32_MIN // 2, INT32_MAX // 2, 4).astype(np.int32)
     fields = tpu_mlir.requantizer(126, 24, rounding=rounding, zero_point=lift - 3)
-    got = tpu_mlir_operators.inner_product(x, w, bias, fields, code=code)
+    got = windows.inner_product(x, w, bias, fields, code=code)
     assert got.dtype == code
     for n, o in np.ndindex(3, 4):
         acc = sum(int(a) * int(b) for a, b in zip(x[n], w[o], strict=True)) + int(bias[o])
@@ -113,9 +113,7 @@ def test_folded_bias_makes_the_convolution_real() -> None:
     x = rng.integers(-128, 128, (1, 6)).astype(np.int8)
     w = rng.integers(-127, 128, (2, 6)).astype(np.int8)
     bias = np.array([0.75, -0.31])
-    folded = tpu_mlir_operators.folded_bias(
-        bias, w, input_quantization=q_x, weight_quantization=q_w
-    )
+    folded = windows.folded_bias(bias, w, input_quantization=q_x, weight_quantization=q_w)
     for o in range(2):
         unit = Fraction(float(f32(0.05))) * Fraction(float(q_w.scale[o]))
         expected = EXACT["half_away"](Fraction(float(bias[o])) / unit) + 17 * int(w[o].sum())
@@ -128,7 +126,7 @@ def test_folded_bias_makes_the_convolution_real() -> None:
 @pytest.mark.parametrize("bias", [1e9, np.nan, np.inf, 1.0e30])
 def test_folded_bias_refuses_what_leaves_int32(bias: float) -> None:
     with pytest.raises(UndefinedError, match="int32"):
-        tpu_mlir_operators.folded_bias(
+        windows.folded_bias(
             [bias],
             np.ones((1, 1), np.int8),
             input_quantization=per_tensor(1e-3, 0),
@@ -143,14 +141,12 @@ def test_avg_pool_is_step_3_in_float32(
     (more, kind), (_, _), (lift, code) = kinds
     z_x, z_y = z_x + more, z_y + lift
     x = (np.random.default_rng(seed).integers(-128, 128, (1, 2, 4, 4)) + more).astype(kind)
-    scale, offset = tpu_mlir_operators.avg_pool_factors(
-        per_tensor(s_x, z_x), per_tensor(s_y, z_y), kernel
-    )
+    scale, offset = windows.avg_pool_factors(per_tensor(s_x, z_x), per_tensor(s_y, z_y), kernel)
     ratio = s_x / s_y
     assert scale == f32(ratio / (kernel[0] * kernel[1]))
     assert offset == f32(ratio * z_x - z_y)
     pads = ((1, 0), (0, 1))
-    got = tpu_mlir_operators.avg_pool(
+    got = windows.avg_pool(
         x,
         kernel=kernel,
         scale=scale,
@@ -173,8 +169,8 @@ def test_avg_pool_is_step_3_in_float32(
 def test_avg_pool_is_the_mean_of_the_real_values_whatever_the_zero_points() -> None:
     q_x, q_y = tpu_mlir.asymmetric(-1.0, 3.0), tpu_mlir.asymmetric(-1.5, 3.5)
     x = np.array([[[[-128, 127], [5, 40]]]], np.int8)
-    scale, offset = tpu_mlir_operators.avg_pool_factors(q_x, q_y, (2, 2))
-    got = tpu_mlir_operators.avg_pool(x, kernel=(2, 2), scale=scale, offset=offset)
+    scale, offset = windows.avg_pool_factors(q_x, q_y, (2, 2))
+    got = windows.avg_pool(x, kernel=(2, 2), scale=scale, offset=offset)
     mean = tpu_mlir.dequantize(x, q_x).mean()
     assert abs(float(tpu_mlir.dequantize(got, q_y).item() - mean)) <= float(q_y.scale[0])
 
@@ -192,14 +188,14 @@ def test_avg_pool_is_the_mean_of_the_real_values_whatever_the_zero_points() -> N
 def test_avg_pool_refuses_what_it_cannot_compute(change: Any, error: Any) -> None:
     options: Any = {"kernel": (1, 1), "scale": 1.0, "offset": 0.0} | change
     with pytest.raises(error):
-        tpu_mlir_operators.avg_pool(np.zeros((1, 1, 2, 2), np.int8), **options)
+        windows.avg_pool(np.zeros((1, 1, 2, 2), np.int8), **options)
 
 
 def test_ranks_that_are_not_the_chapters_are_refused() -> None:
     flat = np.zeros((2, 2), np.int8)
     with pytest.raises(RejectedError, match="rank 4"):
-        tpu_mlir_operators.convolution(flat, flat, None, {})
+        windows.convolution(flat, flat, None, {})
     with pytest.raises(RejectedError, match="rank 4"):
-        tpu_mlir_operators.avg_pool(flat, kernel=(1, 1), scale=1.0, offset=0.0)
+        windows.avg_pool(flat, kernel=(1, 1), scale=1.0, offset=0.0)
     with pytest.raises(RejectedError, match="int8 or uint8, not int16"):
-        tpu_mlir_operators.inner_product(flat.astype(np.int16), flat, None, {})
+        windows.inner_product(flat.astype(np.int16), flat, None, {})

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
+from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.rounding import ROUNDINGS
 
@@ -23,6 +24,13 @@ EXACT: dict[str, Callable[[Fraction], int]] = {
 """Every rounding mode."""
 
 int8 = st.integers(-128, 127)
+int32 = st.one_of(
+    st.integers(INT32_MIN, INT32_MAX),
+    st.integers(-300, 300),
+    st.sampled_from([INT32_MIN, INT32_MIN + 1, 2**30, -(2**30), INT32_MAX]),
+)
+"""The whole range, small numbers, and ends."""
+
 types = st.tuples(*[st.sampled_from([(0, "int8"), (128, "uint8")])] * 3)
 """What a form's operands and result are: how much more than int8 the codes are, and their type."""
 

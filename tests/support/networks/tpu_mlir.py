@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from eightfold.compiler.tpu_mlir.network import TpuMlirNetwork
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.rounding import ROUNDINGS
-from eightfold.golden.tpu_mlir import elementwise as tpu_mlir_elementwise
+from eightfold.golden.tpu_mlir import elementwise, windows
 from eightfold.golden.tpu_mlir import numbers as tpu_mlir
-from eightfold.golden.tpu_mlir import windows as tpu_mlir_operators
 from eightfold.target.config import AcceleratorConfig
 from tests.support.models.exact_arithmetic import per_tensor
 
@@ -153,7 +152,7 @@ def convolution(cases: Cases) -> None:
     fields = requantizer(cases, outputs, code)
     options: Any = window(cases, kernel, x_code, dilated=True) | {"code": code}
     result = cases.network.convolution(cases.given(x), weights, bias, fields, **options)
-    expected = tpu_mlir_operators.convolution(nchw(x), weights, bias, fields, **options)
+    expected = windows.convolution(nchw(x), weights, bias, fields, **options)
     cases.expect(result, nhwc(expected))
 
 
@@ -166,7 +165,7 @@ def inner_product(cases: Cases) -> None:
     bias = cases.rng.integers(-(2**16), 2**16, outputs).astype(np.int32)
     fields = requantizer(cases, outputs, code)
     result = cases.network.inner_product(cases.given(x), weights, bias, fields, code=code)
-    expected = tpu_mlir_operators.inner_product(x, weights, bias, fields, code=code)
+    expected = windows.inner_product(x, weights, bias, fields, code=code)
     cases.expect(result, expected)
 
 
@@ -178,7 +177,7 @@ def avg_pool(cases: Cases) -> None:
     x_q, y_q = cases.quantization(x_code), cases.quantization(code)
     if rng.random() < 0.5:
         y_q = per_tensor(float(x_q.scale[0]) * cases.size(1, 2), cases.zero_point(code))
-    scale, offset = tpu_mlir_operators.avg_pool_factors(x_q, y_q, kernel)
+    scale, offset = windows.avg_pool_factors(x_q, y_q, kernel)
     if rng.random() < 0.2:
         scale = np.float32(rng.choice([-1, 0, 1]) * rng.choice(np.array([scale, 1e-30, 1e30, 200])))
     options = {
@@ -191,7 +190,7 @@ def avg_pool(cases: Cases) -> None:
     }
     x = cases.drawn(x_code, 1, cases.size(6, 9), cases.size(6, 9), cases.size(1, 11))
     result = cases.network.avg_pool(cases.given(x), **options)
-    cases.expect(result, nhwc(tpu_mlir_operators.avg_pool(nchw(x), **options)))
+    cases.expect(result, nhwc(windows.avg_pool(nchw(x), **options)))
 
 
 def every_pair(cases: Cases, codes: Sequence[tpu_mlir.Code]) -> tuple[NDArray, NDArray]:
@@ -212,7 +211,7 @@ def add_symmetric(cases: Cases) -> None:
         "rounding": cases.rounding(),
     }
     result = cases.network.add_symmetric(cases.given(a), cases.given(b), **options)
-    cases.expect(result, tpu_mlir_elementwise.add_symmetric(a, b, **options))
+    cases.expect(result, elementwise.add_symmetric(a, b, **options))
 
 
 def add_asymmetric(cases: Cases) -> None:
@@ -257,7 +256,7 @@ def add_quantized(
     options["rounding"] = str(cases.rng.choice(["half_away", cases.rounding()]))
     options["code"] = codes[-1]
     result = cases.network.add_asymmetric(cases.given(a), cases.given(b), **options)
-    cases.expect(result, tpu_mlir_elementwise.add_asymmetric(a, b, **options))
+    cases.expect(result, elementwise.add_asymmetric(a, b, **options))
 
 
 def slopes(cases: Cases, x_code: tpu_mlir.Code) -> dict[str, Any]:
@@ -279,7 +278,7 @@ def leaky_relu(cases: Cases) -> None:
     x = tpu_mlir.from_int8(held, x_code)
     options: dict[str, Any] = slopes(cases, x_code) | {"multiplier": cases.multiplier()}
     result = cases.network.leaky_relu(cases.given(x), **options)
-    cases.expect(result, tpu_mlir_elementwise.leaky_relu(x, **options))
+    cases.expect(result, elementwise.leaky_relu(x, **options))
 
 
 def prelu(cases: Cases) -> None:
@@ -295,7 +294,7 @@ def prelu(cases: Cases) -> None:
     alpha = cases.int8(1 if cases.rng.random() < 0.2 else channels)
     options = slopes(cases, x_code) | {"multiplier": multiplier}
     result = cases.network.prelu(cases.given(x), alpha, **options)
-    expected = tpu_mlir_elementwise.prelu(x.transpose(0, 2, 1), alpha, **options)
+    expected = elementwise.prelu(x.transpose(0, 2, 1), alpha, **options)
     cases.expect(result, expected.transpose(0, 2, 1))
 
 
@@ -314,7 +313,7 @@ def pad(cases: Cases) -> None:
         "output_quantization": output,
     }
     result = cases.network.pad(cases.given(x), **options)
-    cases.expect(result, tpu_mlir_elementwise.pad(x, **options))
+    cases.expect(result, elementwise.pad(x, **options))
 
 
 FORMS: dict[str, Callable[[Cases], None]] = {
