@@ -1,13 +1,14 @@
 """Chains in strips compute what golden computes, whatever the strips, on the machine model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 
 from eightfold.cases.networks import network_rng, random_network
-from eightfold.compiler import HARDWARE, Compiled, best_cascades, compile_network
+from eightfold.compiler import HARDWARE, Compiled, best_cascades
 from eightfold.compiler.cascade import search
 from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.row_wise import WindowedRows
@@ -18,9 +19,10 @@ from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import IDEAL, PROFILES, MemoryTiming
 from examples.mobilenet import mobilenet_model
+from tests.eightfold.compiler.rewrite.test_rules import replace_by
 from tests.eightfold.compiler.test_compiler import TIGHT
 from tests.support.networks.cascades import CHOICES, AtRandom, Forced, block_model
-from tests.support.networks.machine_run import expect_golden
+from tests.support.networks.machine_run import compile_stream, expect_golden
 
 HEIGHTS = range(1, 8)
 """Of strips: the chain's last result has 7 rows."""
@@ -73,44 +75,37 @@ def test_a_random_network_in_random_strips_equals_golden(config: str, seed: int)
     expect_golden(model, TIGHT[config], inputs, seed % 2 == 0, cascades=strategy)
 
 
-def expect_caught() -> None:
-    """Expect that a block in strips differs from golden."""
+def a_halo_row_short(right: Callable, self: WindowedRows, source: int, rows: range) -> range:
+    return right(self, source, rows)[: max(1, len(self.step.rows.inputs(rows)) - 1)]
+
+
+def a_halo_from_another_row(right: Callable, *arguments: Any) -> Action:
+    moved = right(*arguments)
+    assert moved.act is Act.MOVE
+    return moved._replace(before=moved.before + 1)
+
+
+def no_halo_moves(*_: Any) -> Iterator[Action]:
+    return iter(())
+
+
+MUTANTS: dict[Callable, tuple[Any, str]] = {
+    a_halo_row_short: (WindowedRows, "needed"),
+    a_halo_from_another_row: (Schedule, "_move"),
+    no_halo_moves: (Schedule, "_moves"),
+}
+
+
+@pytest.mark.parametrize("wrong", MUTANTS)
+def test_a_wrong_halo_is_caught(wrong: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_by(wrong, *MUTANTS[wrong], monkeypatch)
     forced = Forced(2, "kept", outside=True)
     with pytest.raises(AssertionError, match="tensor"):
         expect_golden(block_model(), ROOMY, keep=False, cascades=forced)
 
 
-def test_a_halo_row_short_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    needed = WindowedRows.needed
-
-    def short(self: WindowedRows, source: int, rows: range) -> range:
-        return needed(self, source, rows)[: max(1, len(self.step.rows.inputs(rows)) - 1)]
-
-    monkeypatch.setattr(WindowedRows, "needed", short)
-    expect_caught()
-
-
-def test_a_halo_that_moves_to_another_row_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    move = Schedule._move
-
-    def wrong(self: Schedule, place: int, strip: int, rows: range) -> Action:
-        right = move(self, place, strip, rows)
-        assert right.act is Act.MOVE
-        return Action(Act.MOVE, place, strip, rows, right.start, right.before + 1)
-
-    monkeypatch.setattr(Schedule, "_move", wrong)
-    expect_caught()
-
-
-def test_a_halo_that_does_not_move_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Schedule, "_moves", lambda self, number, strip: iter(()))
-    expect_caught()
-
-
 def test_what_fits_has_no_cascade() -> None:
-    network = compile_network(load_model(block_model()), PRESETS["base"])
-    assert network.segments[0].compiled
-    assert network.segments[0].compiled.decision is None
+    assert compile_stream(block_model(), PRESETS["base"]).decision is None
 
 
 def test_nothing_outside_has_no_way() -> None:
@@ -123,28 +118,26 @@ def test_nothing_outside_has_no_way() -> None:
         assert Search(chains, config, frozenset(), memory).best().segments == ()
         return attempt(Proposal())
 
-    compile_network(load_model(block_model()), PRESETS["base"], cascades=strategy)
+    compile_stream(block_model(), PRESETS["base"], cascades=strategy)
+
+
+def cycles(stream: Compiled, memory: MemoryTiming = IDEAL) -> int:
+    return sum(estimate_network([stream], memory).values())
 
 
 @pytest.mark.long  # strips have fewer cycles in the choice by costs below too
 def test_a_network_larger_than_the_scratchpad_has_fewer_cycles() -> None:
     graph = load_model(mobilenet_model(0.35, 64))
     layers, strips = (
-        compile_network(graph, ROOMY, cascades=cascades) for cascades in (None, best_cascades)
+        compile_stream(graph, ROOMY, cascades=cascades) for cascades in (None, best_cascades)
     )
-    before, after = (
-        sum(estimate_network(network.streams).values()) for network in (layers, strips)
-    )
+    before, after = (cycles(stream) for stream in (layers, strips))
     assert after < before
-    compiled = strips.segments[0].compiled
-    assert compiled
-    assert compiled.decision
+    assert strips.decision
     # Those of the decision are estimated before commands are cut in pieces.
-    assert before < compiled.decision.alone < 1.02 * before
-    assert after < compiled.decision.cycles < 1.02 * after
-    again = compile_network(graph, ROOMY).segments[0].compiled
-    assert again
-    np.testing.assert_array_equal(again.words, compiled.words)
+    assert before < strips.decision.alone < 1.02 * before
+    assert after < strips.decision.cycles < 1.02 * after
+    np.testing.assert_array_equal(compile_stream(graph, ROOMY).words, strips.words)
 
 
 @pytest.mark.long  # test_memories.py has a smaller network with cascades
@@ -153,14 +146,13 @@ def test_the_choice_follows_the_memory() -> None:
     config = PRESETS["small"].replace(scratchpad=16384)
     slow = PROFILES["sdr-sdram-16"]
     quick_choice, slow_choice = (
-        compile_network(graph, config, memory=memory) for memory in (IDEAL, slow)
+        compile_stream(graph, config, memory=memory) for memory in (IDEAL, slow)
     )
     for better, worse, memory in (
         (quick_choice, slow_choice, IDEAL),
         (slow_choice, quick_choice, slow),
     ):
-        cycles = [sum(estimate_network(each.streams, memory).values()) for each in (better, worse)]
-        assert cycles[0] < cycles[1]
+        assert cycles(better, memory) < cycles(worse, memory)
 
 
 @pytest.mark.long
@@ -176,14 +168,10 @@ def test_a_long_stream_is_chosen_by_the_costs_of_the_search(
 ) -> None:
     graph = load_model(mobilenet_model(0.35, 64))
     config = PRESETS["small"].replace(scratchpad=16384)
-    estimated = compile_network(graph, config).segments[0].compiled
+    estimated = compile_stream(graph, config)
     monkeypatch.setattr(search, "LONG", 0)
-    quick = compile_network(graph, config).segments[0].compiled
-    assert estimated
-    assert estimated.decision
-    assert quick
-    assert quick.decision
+    quick = compile_stream(graph, config)
+    assert estimated.decision and quick.decision
     assert (estimated.decision.estimated, quick.decision.estimated) == (True, False)
     assert 10 * quick.decision.cycles < 9 * quick.decision.alone
-    cycles = [sum(estimate_network([each]).values()) for each in (estimated, quick)]
-    assert cycles[1] <= 1.02 * cycles[0]
+    assert cycles(quick) <= 1.02 * cycles(estimated)
