@@ -20,6 +20,7 @@ from eightfold.run.session import Session
 from eightfold.target.config import PRESETS
 from lab.hostile.subject import MachineSession
 from tests.support.golden_c.library import compiler
+from tests.support.networks.layers import Written
 
 
 def edged(tail: str = "") -> bytes:
@@ -85,12 +86,10 @@ def test_a_float_tail_runs_in_golden_if_that_is_allowed(tail: str) -> None:
 @pytest.mark.parametrize("name", ["SOFTMAX", "LOG_SOFTMAX"])
 def test_rows_of_float32_are_those_of_the_runtime(name: str, reference: str) -> None:
     """Most are equal; one exponential in a thousand is the C library's, and not the rounded one."""
-    builder = ModelBuilder()
-    x = builder.input((512, 33), dtype=np.float32)
-    y = builder.tensor((512, 33), dtype=np.float32)
-    builder.operator(name, [x], [y], {"beta": 1.3} if name == "SOFTMAX" else {})
-    builder.output(y)
-    model = builder.build()
+    net = Written()
+    x = net.input((512, 33), dtype=np.float32)
+    y = net.add(name, [x], options={"beta": 1.3} if name == "SOFTMAX" else {})
+    model = net.model(y)
     rng = np.random.default_rng(0)
     values = rng.normal(0, 2.0 ** rng.integers(-8, 7, (512, 1)), (512, 33)).astype(np.float32)
     values[0], values[1, 0], values[2, 0] = 0, 3.4e38, -3.4e38
@@ -98,8 +97,8 @@ def test_rows_of_float32_are_those_of_the_runtime(name: str, reference: str) -> 
         result = session.run(model, {x: values}, compare=True)
     assert result.mismatches == 0
     with Oracle(reference) as oracle:
-        expected = oracle.run(model, {x: values})[y]
-    rows = (result.outputs[y] == expected).all(axis=1)
+        expected = oracle.run(model, {x: values})[y.index]
+    rows = (result.outputs[y.index] == expected).all(axis=1)
     assert rows.mean() > 0.8, "beside the C library, the steps are the same"
     assert (not rows.all()) == bool(result.near)
     assert bool(result.near) == ("within 4 steps of float32" in verdict(result))

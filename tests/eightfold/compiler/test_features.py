@@ -2,28 +2,28 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from eightfold import isa
 from eightfold.cases.operators import OPERATORS, accelerator_case, case_rng
-from eightfold.cli.operator_list import ops
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, compile_network, computed
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.lower.lowering import NEEDS, lower
 from eightfold.hw.control.command_rules import word_rules
 from eightfold.isa.decode import CommandError, read_stream
-from eightfold.model.builder import ModelBuilder
 from eightfold.model.inputs import random_inputs
 from eightfold.operators import load_model, run_graph
 from eightfold.operators.folding import with_folded_operands
 from eightfold.target.config import FEATURES, PRESETS, AcceleratorConfig
 from lab.hostile.subject import MachineSession
 from tests.eightfold.run.test_session import DIGITS
+from tests.support.command import Call
 from tests.support.hardware.command_streams import gather, stream, vector
+from tests.support.networks.layers import Written
 
 NANO = PRESETS["nano"]
 LEAN = NANO.replace(**dict.fromkeys(FEATURES, False))
@@ -53,15 +53,9 @@ def test_what_is_said_of_an_operator_is_what_its_steps_need(operator: str) -> No
 
 
 def two_operators() -> bytes:
-    builder = ModelBuilder()
-    x = builder.input((2, 6), scale=0.5)
-    y = builder.tensor((2, 6), scale=1 / 256, zero_point=-128)
-    z = builder.tensor((2, 3), scale=1 / 256, zero_point=-128)
-    builder.operator("SOFTMAX", [x], [y], {"beta": 1.0})
-    indices = builder.constant(np.array([4, 0, 5], np.int32))
-    builder.operator("GATHER", [y, indices], [z], {"axis": 1, "batch_dims": 0})
-    builder.output(z)
-    return builder.build()
+    net = Written()
+    y = net.add("SOFTMAX", [net.given(2, 6)], options={"beta": 1.0})
+    return net.model(net.add("GATHER", [y, net.integers([4, 0, 5])], y, {"axis": 1}))
 
 
 def test_all_that_is_left_out_is_refused_in_one_line_or_left_to_golden() -> None:
@@ -114,11 +108,11 @@ def test_a_region_that_cannot_be_reached_is_refused(monkeypatch: pytest.MonkeyPa
         compile_network(load_model(DIGITS), NANO)
 
 
-def test_the_list_of_operators_marks_what_is_left_out(tmp_path) -> None:
+def test_the_list_of_operators_marks_what_is_left_out(tmp_path: Path, call: Call) -> None:
     file = tmp_path / "lean.toml"
     file.write_text("rows = false\n")
-    done = CliRunner().invoke(ops, ["--json", "--config", str(file)])
-    limits = {each["name"]: each["limit"] for each in json.loads(done.output)}
+    _, out, _ = call("ops", "--json", "--config", file)
+    limits = {each["name"]: each["limit"] for each in json.loads(out)}
     marked = {name for name, limit in limits.items() if re.match("left out.*: rows = false", limit)}
     assert marked == {name for name, (feature, _) in NEEDS.items() if feature == "rows"}
     assert limits["MEAN"].startswith("left out along the last axis: rows = false")

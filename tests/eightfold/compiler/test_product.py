@@ -11,6 +11,7 @@ from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
+from tests.support.networks.layers import Written
 from tests.support.networks.machine_run import compile_stream, expect_golden
 
 Shape = tuple[int, ...]
@@ -98,12 +99,9 @@ def test_parts_of_either_operand_fit(shapes: list[Shape]) -> None:
 
 
 def test_a_matrix_by_itself() -> None:
-    model = ModelBuilder()
-    x = model.input((2, 7, 9), scale=0.5, zero_point=11)
-    y = model.tensor((2, 7, 7), scale=300.0, zero_point=0)
-    model.operator("BATCH_MATMUL", [x, x], [y], {"adj_y": True})
-    model.output(y)
-    expect_golden(model.build(), NANO)
+    net = Written(zero_point=11)
+    x = net.given(2, 7, 9)
+    expect_golden(net.model(net.add("BATCH_MATMUL", [x, x], (300.0, 0), {"adj_y": True})), NANO)
 
 
 @pytest.mark.parametrize("length", [33100, 70000])

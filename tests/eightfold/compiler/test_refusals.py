@@ -14,6 +14,7 @@ from eightfold.compiler.passes import prepare
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import Limits, check_prepared, folding, load_model, run_graph
 from eightfold.target.config import PRESETS
+from tests.support.models.networks import computed_shape
 from tests.support.models.refusals import REFUSALS, UNDEFINED, load_any_shape
 from tests.support.models.tolerated import TOLERATED
 from tests.support.networks.machine_run import expect_golden, expect_rewritten, random_values
@@ -58,12 +59,7 @@ def flattened(declared: tuple[int, ...], results: int = 1) -> bytes:
     """Return RESHAPEs to (4, 6), a shape that is computed from their input's and a constant."""
     b = ModelBuilder()
     x = b.input((2, 3, 4), scale=0.5)
-    sizes, last, shape = (b.tensor(s, dtype=np.int32) for s in ((3,), (), (2,)))
-    b.operator("SHAPE", [x], [sizes], {"out_type": "INT32"})
-    place = [b.constant(np.array([entry], np.int32)) for entry in (2, 3, 1)]
-    b.operator("STRIDED_SLICE", [sizes, *place], [last], {"shrink_axis_mask": 1})
-    parts = [last, b.constant(np.array(6, np.int32))]
-    b.operator("PACK", parts, [shape], {"values_count": 2, "axis": 0})
+    shape = computed_shape(b, x, 3, 2, 6)
     for _ in range(results):
         y = b.tensor(declared, scale=0.5)
         b.operator("RESHAPE", [x, shape], [y])

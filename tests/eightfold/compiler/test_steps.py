@@ -12,7 +12,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import count_macs, load_model, run_graph, run_operator
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from tests.support.models.single import moved, one_operator, transposed
-from tests.support.networks.layers import Layers
+from tests.support.networks.layers import Layers, Written
 from tests.support.networks.machine_run import (
     compile_stream,
     expect_golden,
@@ -39,26 +39,17 @@ def moves(stream: Compiled) -> list[dict[str, int]]:
 def branching_network(scale: float = 0.1) -> Graph:
     """Return SPLIT, TRANSPOSE_CONV of one part, PRELU, and LESS of both, and SHAPE."""
     rng = np.random.default_rng(7)
-    builder = ModelBuilder()
-    x = builder.input((1, 5, 4, 6), scale=scale, zero_point=3)
-    axis = builder.constant(np.array(3, np.int32))
-    parts = [builder.tensor((1, 5, 4, 3), scale=scale, zero_point=3) for _ in range(2)]
-    builder.operator("SPLIT", [axis, x], parts, {"num_splits": 2})
-    weights = builder.constant(rng.integers(-127, 128, (3, 3, 3, 3), np.int8), scale=0.02)
-    shape = builder.constant(np.array([1, 10, 8, 3], np.int32))
-    larger = builder.tensor((1, 10, 8, 3), scale=0.2, zero_point=-5)
+    net = Written(scale, 3)
+    split = [net.integers(3), net.given(1, 5, 4, 6)]
+    first, second = net.add_several("SPLIT", split, net.usual, {"num_splits": 2})
+    weights = net.constant(rng.integers(-127, 128, (3, 3, 3, 3), np.int8), scale=0.02)
+    operands = [net.integers([1, 10, 8, 3]), weights, first]
     options = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
-    builder.operator("TRANSPOSE_CONV", [shape, weights, parts[0]], [larger], options)
-    alpha = builder.constant(rng.integers(-128, 128, (3,), np.int8), scale=0.01, zero_point=9)
-    rectified = builder.tensor((1, 10, 8, 3), scale=0.15, zero_point=-20)
-    builder.operator("PRELU", [larger, alpha], [rectified])
-    less = builder.tensor((1, 10, 8, 3), dtype=np.bool_)
-    builder.operator("LESS", [larger, rectified], [less])
-    sizes = builder.tensor((4,), dtype=np.int64)
-    builder.operator("SHAPE", [rectified], [sizes], {"out_type": "INT64"})
-    for output in (less, sizes, parts[1]):
-        builder.output(output)
-    return load_model(builder.build())
+    larger = net.add("TRANSPOSE_CONV", operands, (0.2, -5), options)
+    alpha = net.constant(rng.integers(-128, 128, (3,), np.int8), scale=0.01, zero_point=9)
+    rectified = net.add("PRELU", [larger, alpha], (0.15, -20))
+    less = net.add("LESS", [larger, rectified])
+    return net.graph(less, net.add("SHAPE", [rectified], options={"out_type": "INT64"}), second)
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -112,15 +103,9 @@ def test_segments_hand_on_integers() -> None:
 
 
 def test_a_constant_under_another_shape_is_written() -> None:
-    builder = ModelBuilder()
-    constant = builder.constant(np.arange(6, dtype=np.int8), scale=0.5)
-    x = builder.input((2, 3), scale=0.5)
-    y, z = (builder.tensor((2, 3), scale=0.5) for _ in range(2))
-    builder.operator("RESHAPE", [constant], [y], {"new_shape": [2, 3]})
-    builder.operator("MAXIMUM", [x, y], [z])
-    for output in (y, z):
-        builder.output(output)
-    graph = load_model(builder.build())
+    net = Written()
+    y = net.add("RESHAPE", [net.codes(range(6))], options={"new_shape": [2, 3]})
+    graph = net.graph(y, net.add("MAXIMUM", [net.given(2, 3), y]))
     expect_golden(graph, NANO)
     expect_golden(graph, TINY, keep=False)
 

@@ -16,6 +16,7 @@ from eightfold.operators.graphs import PreparedGraph, stackable
 from eightfold.operators.stacks import Stacks
 from eightfold.run.session import Session
 from examples.digits.network import MODEL_FILE as DIGITS
+from tests.support.models.networks import computed_shape
 from tests.support.models.single import one_operator
 
 CASES = 20
@@ -155,17 +156,8 @@ def _flattening(*, constant: bool = False, open_batch: bool = True) -> bytes:
     y = b.tensor((1, 2, 2, 2), scale=0.5, zero_point=-3)
     window = {"filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2}
     b.operator("MAX_POOL_2D", [x], [y], window)
-    if constant:
-        shape = b.constant(np.array([1, 8], np.int32))
-    else:
-        sizes = b.tensor((4,), dtype=np.int32)
-        b.operator("SHAPE", [y], [sizes], {"out_type": "INT32"})
-        batch = b.tensor((), dtype=np.int32)
-        ends = [b.constant(np.array([value], np.int32)) for value in (0, 1, 1)]
-        b.operator("STRIDED_SLICE", [sizes, *ends], [batch], {"shrink_axis_mask": 1})
-        shape = b.tensor((2,), dtype=np.int32)
-        eight = b.constant(np.array(8, np.int32))
-        b.operator("PACK", [batch, eight], [shape], {"values_count": 2, "axis": 0})
+    fixed = np.array([1, 8], np.int32)
+    shape = b.constant(fixed) if constant else computed_shape(b, y, 4, 0, 8)
     flat = b.tensor((1, 8), scale=0.5, zero_point=-3)
     b.operator("RESHAPE", [y, shape], [flat])
     b.output(flat)
@@ -236,9 +228,7 @@ def test_a_stack_is_each_inference_in_turn(operator: str, monkeypatch: pytest.Mo
             patch.setattr("eightfold.operators.graphs.run_graph", None)  # a stack, or nothing
             results = run_graphs(graph, batch)
         for got, one in zip(results, expected, strict=True):
-            assert got.keys() == one.keys()
-            for index, array in one.items():
-                np.testing.assert_array_equal(got[index], array, strict=True)
+            assert_same(got, one, operator)
 
 
 @pytest.mark.parametrize("operator", sorted(ROWS.keys() - STACKING))

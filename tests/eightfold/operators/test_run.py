@@ -17,7 +17,9 @@ from eightfold.operators import (
 )
 from eightfold.operators.run import named_errors
 from eightfold.run.session import Session
+from tests.support.models.networks import computed_shape
 from tests.support.models.single import moved, one_operator, weights_of
+from tests.support.networks.layers import Written
 
 
 def graph_of(
@@ -125,16 +127,8 @@ def test_the_arithmetic_of_shapes_runs_on_integers() -> None:
     """SHAPE, STRIDED_SLICE, PACK, RESHAPE: how converters write a reshape that keeps the batch."""
     builder = ModelBuilder()
     source = builder.input((2, 2, 3), scale=0.5)
-    sizes = builder.tensor((3,), dtype=np.int32)
-    batch = builder.tensor((), dtype=np.int32)
-    target = builder.tensor((2,), dtype=np.int32)
     result = builder.tensor((2, 6), scale=0.5)
-    ends = [builder.constant(np.array([v], np.int32)) for v in (0, 1, 1)]
-    builder.operator("SHAPE", [source], [sizes], {"out_type": "INT32"})
-    builder.operator("STRIDED_SLICE", [sizes, *ends], [batch], {"shrink_axis_mask": 1})
-    six = builder.constant(np.int32(6))
-    builder.operator("PACK", [batch, six], [target], {"values_count": 2, "axis": 0})
-    builder.operator("RESHAPE", [source, target], [result])
+    builder.operator("RESHAPE", [source, computed_shape(builder, source, 3, 0, 6)], [result])
     builder.output(result)
     graph = load_model(builder.build())
     values = {source: np.arange(12, dtype=np.int8).reshape(2, 2, 3)}
@@ -204,27 +198,18 @@ def test_an_unused_operator_of_several_scales_is_refused(name: str) -> None:
 
 
 def test_int8_and_its_companions_are_computed_with() -> None:
-    b = ModelBuilder()
-    x = b.input((1, 4), scale=0.5)
-    y = b.tensor((1, 4), dtype=bool)
-    index = b.tensor((1,), dtype=np.int64)
-    b.operator("LESS", [x, x], [y])
-    b.operator(
-        "ARG_MAX", [x, b.constant(np.array([1], np.int32))], [index], {"output_type": "INT64"}
-    )
-    b.tensor((1,), dtype=np.float32, name="unused")
-    load_int8(b.build())
+    net = Written()
+    x = net.given(1, 4)
+    net.add("LESS", [x, x])
+    net.add("ARG_MAX", [x, net.integers([1])], options={"output_type": "INT64"})
+    net.tensor((1,), dtype=np.float32, name="unused")
+    load_int8(net.build())
 
 
 def test_float32_may_stand_at_the_edges() -> None:
-    b = ModelBuilder()
-    x = b.input((1, 4), dtype=np.float32)
-    y = b.tensor((1, 4), scale=0.5)
-    z = b.tensor((1, 4), dtype=np.float32)
-    b.operator("QUANTIZE", [x], [y])
-    b.operator("DEQUANTIZE", [y], [z])
-    b.output(z)
-    load_int8(b.build())
+    net = Written()
+    codes = net.add("QUANTIZE", [net.input((1, 4), dtype=np.float32)])
+    load_int8(net.model(net.add("DEQUANTIZE", [codes])))
 
 
 def network(dtype: str, *, edges: bool) -> bytes:

@@ -213,6 +213,11 @@ def test_bias_scale_off_by_more_than_rounding_is_found(change: float) -> None:
     assert (finding.severity, finding.rule) == ("violation", _BIAS_RULE)
 
 
+def _found_of_scales(*operands: Any) -> list[str]:
+    changes = {f"input_{place}": {"scale": scale} for place, scale in enumerate(operands)}
+    return found_in(operator_graph("CONV_2D", **changes))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_bias_scales_of_float32_and_of_double_products_pass(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -221,22 +226,10 @@ def test_bias_scales_of_float32_and_of_double_products_pass(seed: int) -> None:
         input_scale = np.float32(exact[0])
         scales = exact[1:].astype(np.float32)
         for products in (input_scale * scales, (exact[0] * exact[1:]).astype(np.float32)):
-            graph = operator_graph(
-                "CONV_2D",
-                input_0={"scale": input_scale},
-                input_1={"scale": scales},
-                input_2={"scale": products},
-            )
-            assert found_in(graph) == []
+            assert _found_of_scales(input_scale, scales, products) == []
 
 
 def test_bias_scales_below_the_normal_float32_range_pass() -> None:
     scales = np.array([1e-38, 3e-38, 1e-30], np.float32)
     input_scale = np.float32(1e-6)
-    graph = operator_graph(
-        "CONV_2D",
-        input_0={"scale": input_scale},
-        input_1={"scale": scales},
-        input_2={"scale": input_scale * scales},
-    )
-    assert found_in(graph) == []
+    assert _found_of_scales(input_scale, scales, input_scale * scales) == []

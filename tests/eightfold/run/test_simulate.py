@@ -4,22 +4,15 @@ import numpy as np
 import pytest
 
 from eightfold import Session, isa
-from eightfold.compiler import Compiled, compile_network
 from eightfold.isa import COUNTERS, WORK, Engine
-from eightfold.operators import load_model
 from eightfold.run.simulate import command_spans
 from eightfold.sim.simulator import memory_image
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import PRESETS
 from examples.digits.network import MODEL_FILE as DIGITS
+from tests.support.networks.machine_run import compile_stream
 
 NAMES = [name for name, _ in COUNTERS]
-
-
-def stream() -> Compiled:
-    (segment,) = compile_network(load_model(DIGITS), PRESETS["nano"]).segments
-    assert segment.compiled is not None
-    return segment.compiled
 
 
 def event(engine: int, number: int, cycle: int) -> list[int]:
@@ -27,7 +20,7 @@ def event(engine: int, number: int, cycle: int) -> list[int]:
 
 
 def test_a_command_begins_with_the_work_or_where_the_one_before_ends() -> None:
-    compiled = stream()
+    compiled = compile_stream(DIGITS, PRESETS["nano"])
     mover, vector = (
         [index for index, issued in enumerate(compiled.issued) if issued.engine is engine]
         for engine in (Engine.MOVER, Engine.VECTOR)

@@ -13,7 +13,6 @@ from eightfold.compiler.network import Strategy
 from eightfold.compiler.rewrite import rewrite
 from eightfold.estimate import estimate_network
 from eightfold.model import Graph
-from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model, run_graph
 from eightfold.run.report import REWRITTEN
 from eightfold.run.session import Session
@@ -27,6 +26,7 @@ from tests.support.hardware.small_program import CONFIG as TIGHT
 from tests.support.hardware.twins import TWINS
 from tests.support.models.networks import streaming
 from tests.support.networks.cascades import CHOICES, AtRandom, Forced, block_model
+from tests.support.networks.layers import Written
 from tests.support.networks.machine_run import random_values
 from tests.support.networks.redundant import redundant_model
 from tests.support.networks.sparse import sparse_model
@@ -163,19 +163,12 @@ def test_cycles_are_fewer_and_outputs_the_same() -> None:
 
 
 def test_what_is_left_to_golden_reads_what_was_rewritten() -> None:
-    builder = ModelBuilder()
-    codes = {"scale": 0.05, "zero_point": 3}
-    x = builder.input((1, 4, 4, 3), **codes)
-    a, b, c = (builder.tensor((1, 4, 4, 3), **codes) for _ in range(3))
-    real = builder.tensor((1, 4, 4, 3), dtype=np.float32)
-    seven = builder.constant(np.array([7], np.int8), **codes)
-    none = {"fused_activation_function": "NONE"}
-    builder.operator("MUL", [x, seven], [a], none)
-    builder.operator("SUB", [a, seven], [b], none)
-    builder.operator("DEQUANTIZE", [b], [real])
-    builder.operator("QUANTIZE", [real], [c])
-    builder.output(c)
+    net = Written(0.05, 3)
+    seven = net.codes([7])
+    product = net.add("MUL", [net.given(1, 4, 4, 3), seven])
+    real = net.add("DEQUANTIZE", [net.add("SUB", [product, seven])])
+    model = net.model(net.add("QUANTIZE", [real]))
     with Session("verilator", "nano", fallback="golden", fast=True) as session:
-        result = session.run(builder.build(), compare=True)
+        result = session.run(model, compare=True)
     assert result.mismatches == 0
     assert [o.where for o in result.operators] == [REWRITTEN, "hardware", "golden", "golden"]

@@ -34,6 +34,17 @@ def streaming(seed: int = 0) -> bytes:
     return builder.build()
 
 
+def computed_shape(builder: ModelBuilder, x: int, rank: int, axis: int, other: int) -> int:
+    """Add what computes a shape as converters do: the size of ``x`` along an axis, and another."""
+    sizes, size, shape = (builder.tensor(of, dtype=np.int32) for of in ((rank,), (), (2,)))
+    ends = [builder.constant(np.array([end], np.int32)) for end in (axis, axis + 1, 1)]
+    builder.operator("SHAPE", [x], [sizes], {"out_type": "INT32"})
+    builder.operator("STRIDED_SLICE", [sizes, *ends], [size], {"shrink_axis_mask": 1})
+    parts = [size, builder.constant(np.int32(other))]
+    builder.operator("PACK", parts, [shape], {"values_count": 2, "axis": 0})
+    return shape
+
+
 INPUT = 0
 BIASES = (2, 5, 9)
 """Tensors of `person_detect` that state their weights' quantized dimension, and lack it."""

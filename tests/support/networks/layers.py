@@ -1,11 +1,12 @@
 """Networks written down operator by operator, with random weights; shapes are those of golden."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from eightfold.cases.builder import NetworkBuilder, Value
+from eightfold.cases.builder import NetworkBuilder, Quantized, Value, dictated
 from eightfold.model import Graph
 from eightfold.operators import load_model
 
@@ -15,21 +16,59 @@ Pair = int | tuple[int, int]
 """For rows and columns; a number is both."""
 
 
-class Layers(NetworkBuilder):
-    """Operators one after the other, each of which reads ``top``, the result of the last one.
+class Written(NetworkBuilder):
+    """Operators on any tensors.
 
-    ``scale`` and ``zero_point`` are those of the input, of int8 constants, and of all results that
-    are given no others.
+    ``scale`` and ``zero_point`` are those of inputs, of int8 constants, and of all results that are
+    given no others, unless the spec dictates them.
     """
+
+    def __init__(self, scale: float = 0.5, zero_point: int = 0) -> None:
+        super().__init__()
+        self.usual = scale, zero_point
+
+    def given(self, *shape: int) -> Value:
+        """Add an int8 input."""
+        scale, zero_point = self.usual
+        index = self.input(shape, scale=scale, zero_point=zero_point)
+        return Value(index, shape, scale, zero_point)
+
+    def codes(self, codes: ArrayLike) -> int:
+        """Add an int8 constant."""
+        scale, zero_point = self.usual
+        return self.constant(np.asarray(codes, np.int8), scale=scale, zero_point=zero_point)
+
+    def add(
+        self,
+        operator: str,
+        inputs: Sequence[Value | int],
+        quantization: Quantized | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Value:
+        """Add an operator with one result; see `NetworkBuilder.add_several`."""
+        chosen = quantization or dictated(operator) or self.usual
+        return super().add(operator, inputs, chosen, options)
+
+    def model(self, *outputs: Value) -> bytes:
+        """Return the network with these outputs behind those that it has."""
+        for output in outputs:
+            self.output(output.index)
+        return self.build()
+
+    def graph(self, *outputs: Value) -> Graph:
+        """Return `model`, read."""
+        return load_model(self.model(*outputs))
+
+
+class Layers(Written):
+    """Operators one after the other, each of which reads ``top``, the result of the last one."""
 
     def __init__(
         self, shape: tuple[int, ...], seed: int = 0, *, scale: float = 0.5, zero_point: int = -7
     ) -> None:
-        super().__init__()
+        super().__init__(scale, zero_point)
         self.rng = np.random.default_rng(seed)
-        self.usual = scale, zero_point
-        index = self.input(shape, scale=scale, zero_point=zero_point)
-        self.top = Value(index, shape, scale, zero_point)
+        self.top = self.given(*shape)
 
     def then(
         self,
@@ -40,12 +79,9 @@ class Layers(NetworkBuilder):
         **options: Any,
     ) -> Self:
         """Add an operator that reads `top` and constants."""
-        inputs: list[Value | int] = [self.top]
-        usual_scale, usual_zero = self.usual
-        for array in map(np.asarray, constants):
-            codes = {"scale": usual_scale, "zero_point": usual_zero}
-            inputs.append(self.constant(array, **(codes if array.dtype == np.int8 else {})))
-        return self._push(name, inputs, scale, zero_point, options)
+        arrays = map(np.asarray, constants)
+        added = [self.codes(a) if a.dtype == np.int8 else self.constant(a) for a in arrays]
+        return self._push(name, [self.top, *added], scale, zero_point, options)
 
     def window(
         self,
@@ -90,13 +126,9 @@ class Layers(NetworkBuilder):
         self.output(self.top.index)
         return self
 
-    def model(self) -> bytes:
-        """Return the network, whose last output is `top`."""
-        return self.out().build()
-
-    def graph(self) -> Graph:
-        """Return `model`, read."""
-        return load_model(self.model())
+    def model(self, *outputs: Value) -> bytes:
+        """Return the network, whose last output is `top` if no others are given."""
+        return super().model(*(outputs or [self.top]))
 
     def _weights(self, name: str, filters: tuple[int, ...] | np.ndarray) -> np.ndarray:
         if isinstance(filters, np.ndarray):

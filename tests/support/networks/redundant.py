@@ -16,7 +16,7 @@ class RedundantNetwork(SparseNetwork):
     Some tensors between layers are outputs of the network, or are read a second time.
     """
 
-    def model(self, layers: int) -> bytes:
+    def draw(self, layers: int) -> bytes:
         """Return a network of so many layers, and a head."""
         for _ in range(layers):
             before = self.top
@@ -27,7 +27,7 @@ class RedundantNetwork(SparseNetwork):
                 self._output(self.top)
             elif kind == 1:
                 self._read_again(before)
-        return super().model(0)
+        return super().draw(0)
 
     def _read_again(self, tensor: Value) -> None:
         """Read a tensor a second time, for an output of its own."""
@@ -46,8 +46,8 @@ class RedundantNetwork(SparseNetwork):
         inputs = [self.top, self.constant(around)]
         name = str(self.rng.choice(["PAD", "PADV2"]))
         if name == "PADV2":
-            code = int(self.rng.choice([self._zero_point, -128, int(self.rng.integers(-128, 128))]))
-            inputs.append(self._constant(np.full((1,), code, np.int8)))
+            code = int(self.rng.choice([self.usual[1], -128, int(self.rng.integers(-128, 128))]))
+            inputs.append(self.codes(np.full((1,), code, np.int8)))
         self._push(name, inputs)
         getattr(self, str(self.rng.choice(["conv", "depthwise", "depthwise", "pool"])))()
 
@@ -59,12 +59,12 @@ class RedundantNetwork(SparseNetwork):
             options = {"alpha": 0.1} if name == "LEAKY_RELU" else {}
             self._push(name, [self.top], options)
         elif name == "TANH":
-            self._scale, self._zero_point = 1 / 128, 0
+            self.usual = 1 / 128, 0
             self._push(name, [self.top])
         else:
             shape = ((1,), (), (1, 1, 1, 1), (self.shape[3],))[int(rng.integers(4))]
             codes = rng.choice([-128, 127, int(rng.integers(-128, 128))], shape).astype(np.int8)
-            inputs = [self.top, self._constant(codes)]
+            inputs = [self.top, self.codes(codes)]
             if name in BOTH_WAYS and rng.integers(2):
                 inputs = inputs[::-1]
             if rng.integers(8) == 0:
@@ -75,10 +75,12 @@ class RedundantNetwork(SparseNetwork):
     def requantize(self) -> None:
         """QUANTIZE to the same, or to another scale or zero point."""
         kind = int(self.rng.integers(3))
+        scale, zero_point = self.usual
         if kind:
-            self._zero_point = int(self.rng.integers(-40, 40))
+            zero_point = int(self.rng.integers(-40, 40))
         if kind == 2:
-            self._scale = float(self.rng.uniform(0.02, 0.1))
+            scale = float(self.rng.uniform(0.02, 0.1))
+        self.usual = scale, zero_point
         self._push("QUANTIZE", [self.top])
 
     def move(self) -> None:
@@ -128,7 +130,7 @@ class RedundantNetwork(SparseNetwork):
         """A sum with a tensor that is computed from constants, and a result that nobody reads."""
         top = self.top
         codes = self.rng.integers(-128, 128, self.shape, dtype=np.int8)
-        other = self._push("RELU", [self._constant(codes)])
+        other = self._push("RELU", [self.codes(codes)])
         self._push("RELU", [top])  # nobody reads it
         self._push("ADD", [top, other], self._activation())
 
@@ -153,7 +155,7 @@ LAYERS = {
 def redundant_model(seed: int) -> bytes:
     """Return network ``seed``."""
     rng = np.random.default_rng([0x4ED04DA, seed])
-    return RedundantNetwork(rng).model(int(rng.integers(2, 9)))
+    return RedundantNetwork(rng).draw(int(rng.integers(2, 9)))
 
 
 def redundant_network(seed: int) -> Graph:

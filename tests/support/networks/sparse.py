@@ -5,15 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.cases.builder import NetworkBuilder, Value
+from eightfold.cases.builder import Value
 from eightfold.model import Graph
 from eightfold.operators import load_model
+from tests.support.networks.layers import Written
 
 LOUD = 1 << 20
 """A bias beside which the products of a small layer do not matter."""
 
 
-class SparseNetwork(NetworkBuilder):
+class SparseNetwork(Written):
     """Layers drawn one after the other; filters are 0 often, and so are the weights of channels.
 
     Attributes
@@ -23,23 +24,17 @@ class SparseNetwork(NetworkBuilder):
     """
 
     def __init__(self, rng: np.random.Generator) -> None:
-        super().__init__()
-        self.rng = rng
         shape = (1, *rng.integers(3, 9, 2).tolist(), int(rng.integers(1, 5)))
-        self._scale, self._zero_point = 0.05, int(rng.integers(-20, 20))
-        index = self.input(shape, scale=self._scale, zero_point=self._zero_point)
-        self.top = Value(index, shape, self._scale, self._zero_point)
+        super().__init__(0.05, int(rng.integers(-20, 20)))
+        self.rng = rng
+        self.top = self.given(*shape)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of `top`."""
         return self.top.shape
 
-    def graph(self, layers: int) -> Graph:
-        """Return `model`, read."""
-        return load_model(self.model(layers))
-
-    def model(self, layers: int) -> bytes:
+    def draw(self, layers: int) -> bytes:
         """Return a network of so many layers, and a head."""
         for _ in range(layers):
             name = str(self.rng.choice(list(LAYERS), p=list(LAYERS.values())))
@@ -56,12 +51,8 @@ class SparseNetwork(NetworkBuilder):
     def _push(
         self, name: str, inputs: Sequence[Value | int], options: Mapping[str, Any] | None = None
     ) -> Value:
-        self.top = self.add(name, inputs, (self._scale, self._zero_point), options)
+        self.top = self.add(name, inputs, None, options)
         return self.top
-
-    def _constant(self, codes: np.ndarray) -> int:
-        """Add codes with the quantization of all."""
-        return self.constant(codes, scale=self._scale, zero_point=self._zero_point)
 
     def _activation(self) -> dict:
         return {"fused_activation_function": str(self.rng.choice(["NONE", "RELU", "RELU6"]))}
@@ -83,7 +74,7 @@ class SparseNetwork(NetworkBuilder):
         if rng.integers(4) == 0:
             scales[:] = scales[0]
         w = self.constant(weights, scale=scales, zero_point=0, axis=axis)
-        b = self.constant(bias, scale=scales * self._scale, zero_point=0, axis=0)
+        b = self.constant(bias, scale=scales * self.usual[0], zero_point=0, axis=0)
         return w, b
 
     def _window(self) -> tuple[tuple[int, int], dict]:
@@ -139,7 +130,7 @@ class SparseNetwork(NetworkBuilder):
         shape = ((self.shape[3],), (1,))[int(self.rng.integers(2))]
         codes = self.rng.integers(-128, 128, shape, dtype=np.int8)
         options = {} if name == "MAXIMUM" else self._activation()
-        self._push(name, [self.top, self._constant(codes)], options)
+        self._push(name, [self.top, self.codes(codes)], options)
 
     def residual(self) -> None:
         """Two layers of one tensor, added or joined."""
@@ -193,7 +184,7 @@ LAYERS = {
 def sparse_model(seed: int) -> bytes:
     """Return network ``seed``."""
     rng = np.random.default_rng([0x5BA25E, seed])
-    return SparseNetwork(rng).model(int(rng.integers(2, 9)))
+    return SparseNetwork(rng).draw(int(rng.integers(2, 9)))
 
 
 def sparse_network(seed: int) -> Graph:

@@ -16,7 +16,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 from tests.eightfold.compiler.test_compiler import TIGHT
-from tests.support.networks.layers import CONV, DEPTHWISE, Layers
+from tests.support.networks.layers import CONV, DEPTHWISE, Layers, Written
 from tests.support.networks.machine_run import expect_rewritten
 from tests.support.networks.redundant import redundant_network
 from tests.support.networks.sparse import sparse_network
@@ -205,25 +205,17 @@ def changed(graph: Graph, rule: str) -> Rewritten:
 
 
 def test_constants_equal_and_unused() -> None:
-    builder = ModelBuilder()
-    codes = {"scale": 0.05, "zero_point": 3}
-    x = builder.input((2, 3), **codes)
-    a, b, c, d, e, f = (builder.tensor((2, 3), **codes) for _ in range(6))
-    fixed = builder.constant(np.arange(6, dtype=np.int8).reshape(2, 3), **codes)
-    builder.operator("LEAKY_RELU", [x], [a], {"alpha": 0.1})
-    builder.operator("LEAKY_RELU", [x], [b], {"alpha": 0.1})
-    builder.operator("LEAKY_RELU", [x], [c], {"alpha": 0.2})
-    builder.operator("RELU", [fixed], [d])
-    builder.operator("ADD", [a, b], [e], NONE)
-    builder.operator("ADD", [e, d], [f], NONE)
-    builder.output(f)
-    graph = load_model(builder.build())
+    net = Written(0.05, 3)
+    x = net.given(2, 3)
+    a, b, c = (net.add("LEAKY_RELU", [x], options={"alpha": alpha}) for alpha in (0.1, 0.1, 0.2))
+    d = net.add("RELU", [net.codes(np.arange(6).reshape(2, 3))])
+    graph = net.graph(net.add("ADD", [net.add("ADD", [a, b]), d]))
     assert changed(graph, "unused").gone() == {2}
     assert changed(graph, "equal").gone() == {1}
     assert changed(graph, "constants").gone() == {3}
-    assert changed(replace(graph, outputs=(f, b)), "equal").gone() == set()
-    assert changed(replace(graph, outputs=(f, c, d)), "unused").gone() == set()
-    assert changed(replace(graph, outputs=(f, d)), "constants").gone() == set()
+    for rule, kept in (("equal", [b]), ("unused", [c, d]), ("constants", [d])):
+        more = replace(graph, outputs=(*graph.outputs, *(value.index for value in kept)))
+        assert changed(more, rule).gone() == set()
 
 
 def test_a_shape_that_is_an_output_is_a_constant_for_what_reads_it() -> None:

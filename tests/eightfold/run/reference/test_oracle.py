@@ -24,6 +24,7 @@ from eightfold.run.report.result import verdict
 from eightfold.run.session import Session
 from tests.support.models.networks import INPUT, person_detect
 from tests.support.models.single import moved, softmax
+from tests.support.networks.layers import Written
 
 _LOGITS = np.arange(8, dtype=np.int8)[None]
 
@@ -203,18 +204,12 @@ def test_what_no_runtime_computes_in_int8_is_refused_with_that_reason(
 
 def small_network() -> bytes:
     """Return ADD of a tensor to itself, FULLY_CONNECTED without bias, and SPLIT."""
-    b = ModelBuilder()
-    x = b.input((2, 4), scale=0.5, zero_point=-3)
-    doubled = b.tensor((2, 4), scale=0.25, zero_point=4)
-    weights = b.constant(np.arange(-8, 8, dtype=np.int8).reshape(4, 4), scale=[0.5, 0.25, 1, 2])
-    dense = b.tensor((2, 4), scale=4.0)
-    halves = [b.tensor((2, 2), scale=4.0) for _ in range(2)]
-    b.operator("ADD", [x, x], [doubled])
-    b.operator("FULLY_CONNECTED", [doubled, weights, -1], [dense])
-    b.operator("SPLIT", [b.constant(np.int32(1)), dense], halves, {"num_splits": 2})
-    for half in halves:
-        b.output(half)
-    return b.build()
+    net = Written(zero_point=-3)
+    x = net.given(2, 4)
+    doubled = net.add("ADD", [x, x], (0.25, 4))
+    weights = net.constant(np.arange(-8, 8, dtype=np.int8).reshape(4, 4), scale=[0.5, 0.25, 1, 2])
+    dense = net.add("FULLY_CONNECTED", [doubled, weights, -1], (4.0, 0))
+    return net.model(*net.add_several("SPLIT", [net.integers(1), dense], dense, {"num_splits": 2}))
 
 
 TOTAL = moved("SUM", (1, 2), (1,), [1], scales=(1.0, 1.0))
