@@ -1,6 +1,7 @@
 """The command line in the process of a test."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,20 @@ def call_with(capsys: pytest.CaptureFixture[str]) -> Call:
         return ended.value.code, captured.out, captured.err
 
     return call
+
+
+def saved(folder: Path, content: bytes, name: str = "model.tflite") -> Path:
+    """Write a model into a folder; return its path."""
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def printed(call: Call, *arguments: object) -> str:
+    """Return the output of a command that ends well, with no word on standard error."""
+    status, out, err = call(*arguments)
+    assert (status, err) == (0, "")
+    return out
 
 
 def refusal(call: Call, *arguments: object) -> str:

@@ -16,7 +16,7 @@ import pytest
 
 from eightfold.campaign.records import digest_of
 from eightfold.common.files import IMPORT_ROOT
-from tests.support.command import Call, refusal
+from tests.support.command import Call, printed, refusal
 
 SMALL = ("run", "operators", "--operators", "RELU", "--cases", "12")
 LONG = ("run", "operators", "--operators", "ADD,RELU", "--cases", "700")  # 8 units of half a second
@@ -197,8 +197,7 @@ def test_campaigns_are_put_together(tmp_path: Path, call: Call) -> None:
     for seed, part in enumerate(parts):
         assert command(*SMALL, "--seed", str(100 * seed), "--out", str(part))[0] == 0
     both = tmp_path / "both"
-    status, _, err = call("campaign", "merge", *parts, parts[0], "-o", both)
-    assert (status, err) == (0, "")
+    printed(call, "campaign", "merge", *parts, parts[0], "-o", both)
     assert outcomes(both) == outcomes(parts[0]) | outcomes(parts[1])
     assert query(both, "SELECT COUNT(*) FROM cases") == [(24,)]
     with closing(sqlite3.connect(parts[1] / "results.sqlite")) as connection, connection:
@@ -234,6 +233,10 @@ def test_the_same_twice_at_once_gives_the_same_twice(tmp_path: Path) -> None:
     assert precious.read_text() == "precious"
 
 
+def fresh(*words: str) -> tuple[str, ...]:
+    return ("run", *words, "--out", "{new}")
+
+
 WRONG = {
     "a campaign is there": ((*SMALL, "--out", "{old}"), "has a campaign; resume it by"),
     "no campaign": (("resume", "{new}"), "no campaign; eightfold campaign run --out"),
@@ -242,52 +245,40 @@ WRONG = {
         ("repeat", "{old}", "operators-RELU-3-golden", "--trace", "a.vcd"),
         "golden has no waves",
     ),
-    "operator": (
-        ("run", "operators", "--operators", "RELU,LSTM,GRU", "--out", "{new}"),
-        "no operator GRU, LSTM",
-    ),
-    "backend": (("run", "faults", "--out", "{new}"), "suite faults does not run on golden"),
-    "suite": (("run", "nonsense", "--out", "{new}"), "no suite nonsense; the suites are "),
+    "operator": (fresh("operators", "--operators", "RELU,LSTM,GRU"), "no operator GRU, LSTM"),
+    "backend": (fresh("faults"), "suite faults does not run on golden"),
+    "suite": (fresh("nonsense"), "no suite nonsense; the suites are "),
     "option of another suite": (
-        ("run", "operators", "streams", "--coverage", "--out", "{new}"),
+        fresh("operators", "streams", "--coverage"),
         "--coverage: suite streams does not know it; its options are --cases, --seed, --backend",
     ),
     "cases of another suite": (
-        ("run", "operators", "--cases", "networks=3", "--out", "{new}"),
+        fresh("operators", "--cases", "networks=3"),
         "--cases networks=3: networks is none of the suites that are to run",
     ),
     "cases of what has all": (
-        ("run", "proofs", "--cases", "3", "--out", "{new}"),
+        fresh("proofs", "--cases", "3"),
         "--cases 3: suite proofs has all cases that there are",
     ),
-    "no number": (("run", "hostile", "--cases", "few", "--out", "{new}"), "not of the form N or "),
+    "no number": (fresh("hostile", "--cases", "few"), "not of the form N or "),
     "suite without cases": (
-        ("run", "operators", "--operators", ",", "--out", "{new}"),
+        fresh("operators", "--operators", ","),
         "suite operators: no cases; ask for others, or leave it out",
     ),
     "operator of golden alone": (
-        (
-            "run",
-            "operators",
-            "--operators",
-            "DEQUANTIZE,ADD",
-            "--backend",
-            "verilator",
-            "--out",
-            "{new}",
-        ),
+        fresh("operators", "--operators", "DEQUANTIZE,ADD", "--backend", "verilator"),
         "the accelerator does not compute DEQUANTIZE; use --backend golden",
     ),
-    "budget": ((*SMALL, "--budget", "soon", "--out", "{new}"), "--budget soon: is not a time"),
+    "budget": (fresh(*SMALL[1:], "--budget", "soon"), "--budget soon: is not a time"),
     "cluster option": (
-        (*SMALL, "--cluster-option", "queue=sim", "--out", "{new}"),
+        fresh(*SMALL[1:], "--cluster-option", "queue=sim"),
         "--cluster-option needs --cluster",
     ),
     "both": (
-        (*SMALL, "--scheduler", "tls://a:1", "--cluster", "lsf", "--out", "{new}"),
+        fresh(*SMALL[1:], "--scheduler", "tls://a:1", "--cluster", "lsf"),
         "--scheduler has its own workers",
     ),
-    "no keys": ((*SMALL, "--scheduler", "tls://a:1", "--out", "{new}"), "needs --keys DIR"),
+    "no keys": (fresh(*SMALL[1:], "--scheduler", "tls://a:1"), "needs --keys DIR"),
     "place": ((*SMALL, "--out", "/proc/here"), "/proc/here: cannot be made: "),
 }
 
@@ -309,8 +300,7 @@ def test_bad_input_is_one_line(name: str, old: Path, tmp_path: Path, call: Call)
 
 
 def test_list_says_what_would_run(tmp_path: Path, call: Call) -> None:
-    status, out, _ = call("campaign", *LONG, "--out", tmp_path / "new", "--list")
-    assert status == 0
+    out = printed(call, "campaign", *LONG, "--out", tmp_path / "new", "--list")
     assert "700" in out
     assert "1,400" in out
     assert not (tmp_path / "new").exists()

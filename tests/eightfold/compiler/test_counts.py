@@ -1,6 +1,5 @@
 """Tensors longer than a command's fields count: loops of commands, or a refusal by name."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,16 +7,16 @@ import numpy as np
 import pytest
 
 from eightfold.cases.operators import case_rng, random_case
-from eightfold.cli.main import main
 from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network
 from eightfold.compiler.emit import emitter
 from eightfold.compiler.steps import channelwise, convolution, reduction, windowed
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
+from tests.support.command import Call, refusal, saved
 from tests.support.models.single import one_operator
 from tests.support.networks.layers import CONV, Layers
-from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
+from tests.support.networks.machine_run import compile_stream, expect_golden
 
 PRIME = 65537
 """The first prime beyond 16 bits."""
@@ -105,22 +104,16 @@ LONG: dict[str, Callable[[], bytes]] = {
 SHORT_OF_ROOM = ("max_pool_columns", "maximum_of_rows")
 
 
-# A convolution's rows are cut far more slowly than those of the other windows.
-MARKED = [pytest.param(n, marks=[pytest.mark.long] if n == "conv_rows" else []) for n in LONG]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.usual(count=12)
 def test_a_long_tensor_equals_golden(name: str) -> None:
-    graph = load_model(LONG[name]())
-    expect_golden(graph, random_values(graph), ROOMY, keep=False)
+    expect_golden(LONG[name](), ROOMY, keep=False)
 
 
 @pytest.mark.parametrize("name", SHORT_OF_ROOM)
 def test_a_long_tensor_in_parts_equals_golden(name: str) -> None:
-    graph = load_model(LONG[name]())
-    expect_golden(graph, random_values(graph), NANO, keep=False)
+    expect_golden(LONG[name](), NANO, keep=False)
 
 
 REFUSED: dict[str, tuple[bytes, str]] = {
@@ -139,23 +132,14 @@ REFUSED: dict[str, tuple[bytes, str]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_compile_and_estimate_refuse_the_same_with_operator_and_limit(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, call: Call
 ) -> None:
     model, reason = REFUSED[name]
-    path = tmp_path / "model.tflite"
-    path.write_bytes(model)
+    path = saved(tmp_path, model)
     config = tmp_path / "roomy.toml"
     config.write_text("scratchpad = 1048576\n", encoding="utf-8")
-    said = set()
-    for command in (["compile", "-o", str(tmp_path / "out")], ["estimate"]):
-        words = ["eightfold", *command, str(path), "--config", str(config)]
-        monkeypatch.setattr(sys, "argv", words)
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == 2
-        said.add(capsys.readouterr().err)
-    (line,) = said
-    assert line.count("\n") == 1
+    commands = ("compile", "-o", tmp_path / "out"), ("estimate",)
+    (line,) = {refusal(call, *words, path, "--config", config) for words in commands}
     assert reason in line
 
 
@@ -193,8 +177,8 @@ def test_a_window_reads_nothing_that_is_in_no_image(operator: str) -> None:
     """Rows of taps in the padding of every output are left out, however many there are."""
     streams = []
     for rows in (3, 9000):
-        graph = load_model(window(operator, (1, 2, 7, 3), (rows, 4), (2, 1), padding="SAME"))
-        stream = expect_golden(graph, random_values(graph), NANO, keep=False)
+        model = window(operator, (1, 2, 7, 3), (rows, 4), (2, 1), padding="SAME")
+        stream = expect_golden(model, NANO, keep=False)
         streams.append((stream.words.tolist(), stream.model))
     assert streams[0] == streams[1]
 
@@ -209,8 +193,7 @@ def test_small_limits_change_no_reduction(
 ) -> None:
     monkeypatch.setattr(reduction, "LONGEST", 64)
     monkeypatch.setattr(reduction, "RUN", 64)
-    graph = load_model(reduced(name, shape, axis))
-    expect_golden(graph, random_values(graph), ROOMY, keep=False)
+    expect_golden(reduced(name, shape, axis), ROOMY, keep=False)
 
 
 def expect_random(operator: str, seeds: range) -> None:
@@ -220,7 +203,7 @@ def expect_random(operator: str, seeds: range) -> None:
         model, inputs = random_case(operator, case_rng(operator, seed))
         graph = load_model(model)
         try:
-            expect_golden(graph, inputs, ROOMY, keep=False)
+            expect_golden(graph, ROOMY, inputs, keep=False)
         except InputError:  # golden's rules are those of other tests
             continue
         compiled += 1

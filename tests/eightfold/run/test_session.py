@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from eightfold import HardwareError
-from eightfold.cli.main import commands
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import CompiledNetwork
@@ -34,13 +32,14 @@ from eightfold.target.config import AcceleratorConfig
 from examples.digits.images import load
 from lab.documents.figures import NETWORKS as MLPERF_TINY
 from lab.hostile.subject import MachineSession
-from tests.support.command import Call
+from tests.support.command import Call, refusal
 from tests.support.documented import check_fields
 from tests.support.figures import expect_honest_figures
 from tests.support.hardware.twins import TWINS
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
 from tests.support.models.networks import CHANNELS, NEW, person_detect, streaming
 from tests.support.models.single import unary
+from tests.support.networks.layers import Written
 
 ROOT = IMPORT_ROOT
 DIGITS = ROOT / "examples" / "digits" / "digits.tflite"
@@ -129,16 +128,9 @@ def test_the_hardware_runs_the_forms_of_person_detect(simulator: Simulator, refe
 
 def unsupported_model() -> bytes:
     """Return a FULLY_CONNECTED with weights that are an input, and LOGISTIC."""
-    builder = ModelBuilder()
-    x = builder.input((2, 3), scale=0.5)
-    w = builder.input((4, 3), scale=0.5)
-    y = builder.tensor((2, 4), scale=1.0)
-    z = builder.tensor((2, 4), scale=1 / 256, zero_point=-128)
-    options = {"fused_activation_function": "NONE", "keep_num_dims": False}
-    builder.operator("FULLY_CONNECTED", [x, w, -1], [y], options)
-    builder.operator("LOGISTIC", [y], [z])
-    builder.output(z)
-    return builder.build()
+    net = Written()
+    dense = net.add("FULLY_CONNECTED", [net.given(2, 3), net.given(4, 3), -1], (1.0, 0))
+    return net.model(net.add("LOGISTIC", [dense]))
 
 
 def test_an_operator_that_the_accelerator_does_not_compute_is_refused() -> None:
@@ -227,39 +219,33 @@ def picked() -> ModelBuilder:
     return b
 
 
-CONTRADICTED: dict[str, tuple[Callable[[], ModelBuilder], list[object], list[object], str]] = {
+ONES = [[1] * 3] * 2
+RIGHT: dict[Callable[[], ModelBuilder], list[object]] = {
+    reshaped: [ONES, [3, 2], -3],
+    picked: [[1, 2, 3, 4], [3, 0]],
+}
+"""Inputs that fit a model."""
+
+CONTRADICTED: dict[str, tuple[Callable[[], ModelBuilder], list[object], str]] = {
     "shape": (
         reshaped,
-        [[[1] * 3] * 2, [3, 2], 0],
-        [[[1] * 3] * 2, [2, 3], 0],
+        [ONES, [2, 3], 0],
         "operator 0 RESHAPE: tensor 3 .*: declared shape .3, 2., computed .2, 3.; give inputs",
     ),
-    "elements": (
-        reshaped,
-        [[[1] * 3] * 2, [3, 2], 0],
-        [[[1] * 3] * 2, [3, 3], 0],
-        "operator 0 RESHAPE: ",
-    ),
+    "elements": (reshaped, [ONES, [3, 3], 0], "operator 0 RESHAPE: "),
     "axis of what nothing reads": (
         reshaped,
-        [[[1] * 3] * 2, [3, 2], -3],
-        [[[1] * 3] * 2, [3, 2], 1],
+        [ONES, [3, 2], 1],
         "operator 1 EXPAND_DIMS: tensor 4 .*: declared shape .1, 2, 3., computed .2, 1, 3.",
     ),
-    "axis outside": (
-        reshaped,
-        [[[1] * 3] * 2, [3, 2], 0],
-        [[[1] * 3] * 2, [3, 2], 3],
-        "operator 1 EXPAND_DIMS: ",
-    ),
+    "axis outside": (reshaped, [ONES, [3, 2], 3], "operator 1 EXPAND_DIMS: "),
     "index outside": (
         picked,
-        [[1, 2, 3, 4], [3, 0]],
         [[1, 2, 3, 4], [3, 4]],
         "operator 0 GATHER: an index must be in 0..3",
     ),
 }
-"""A model, inputs that fit it, inputs that contradict it, and what every backend says of these."""
+"""A model, inputs that contradict it, and what every backend says of these."""
 
 
 @pytest.mark.parametrize("backend", ["golden", "verilator", "icarus"])
@@ -267,12 +253,12 @@ CONTRADICTED: dict[str, tuple[Callable[[], ModelBuilder], list[object], list[obj
 def test_inputs_that_contradict_the_model_are_refused_before_any_backend_runs(
     name: str, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build, right, wrong, message = CONTRADICTED[name]
+    build, wrong, message = CONTRADICTED[name]
     model = build().build()
     graph = load_model(model)
     batch = [
         {i: np.array(a, graph.tensors[i].dtype) for i, a in zip(graph.inputs, arrays, strict=True)}
-        for arrays in (right, wrong)
+        for arrays in (RIGHT[build], wrong)
     ]
     with Session() as golden:
         golden.run(model, batch[0])
@@ -378,30 +364,20 @@ def test_a_session_takes_a_configuration_object() -> None:
 @pytest.mark.slow
 @pytest.mark.usual(names=["verilator"])
 def test_several_results_of_several_types_in_hardware(simulator: Simulator) -> None:
-    builder = ModelBuilder()
-    x = builder.input((1, 5, 4, 6), scale=0.1, zero_point=3)
-    axis = builder.constant(np.array(3, np.int32))
-    parts = [builder.tensor((1, 5, 4, 3), scale=0.1, zero_point=3) for _ in range(2)]
-    builder.operator("SPLIT", [axis, x], parts, {"num_splits": 2})
-    less = builder.tensor((1, 5, 4, 3), dtype=np.bool_)
-    builder.operator("LESS", parts, [less])
-    rectified = builder.tensor((1, 5, 4, 3), scale=0.1, zero_point=-9)
-    builder.operator("PRELU", parts, [rectified])
-    sizes = builder.tensor((4,), dtype=np.int64)
-    builder.operator("SHAPE", [rectified], [sizes], {"out_type": "INT64"})
-    twice = builder.tensor((4, 2), dtype=np.int64)
-    builder.operator("PACK", [sizes, sizes], [twice], {"values_count": 2, "axis": 1})
-    for output in (less, rectified, twice):
-        builder.output(output)
+    net = Written(0.1, 3)
+    split = [net.integers(3), net.given(1, 5, 4, 6)]
+    parts = net.add_several("SPLIT", split, net.usual, {"num_splits": 2})
+    less = net.add("LESS", parts)
+    rectified = net.add("PRELU", parts, (0.1, -9))
+    sizes = net.add("SHAPE", [rectified], options={"out_type": "INT64"})
+    twice = net.add("PACK", [sizes, sizes], options={"values_count": 2, "axis": 1})
     with Session(simulator, "nano", no_rewrite=["all"], fast=True) as session:
-        result = session.run(builder.build(), compare=True, all_tensors=True)
+        model = net.model(less, rectified, twice)
+        result = session.run(model, compare=True, all_tensors=True)
     assert result.mismatches == 0
     assert {operator.where for operator in result.operators} == {"hardware"}
-    assert {index: str(result.tensors[index].dtype) for index in (less, twice, *parts)} == {
-        less: "bool",
-        twice: "int64",
-        **dict.fromkeys(parts, "int8"),
-    }
+    dtypes = [str(result.tensors[value.index].dtype) for value in (less, twice, *parts)]
+    assert dtypes == ["bool", "int64", "int8", "int8"]
 
 
 class Passes:
@@ -564,21 +540,18 @@ def _raising(error: Exception):
     return call
 
 
-def test_frames_of_the_command(tmp_path: Path) -> None:
+def test_frames_of_the_command(tmp_path: Path, call: Call) -> None:
     (tmp_path / "m.tflite").write_bytes(streaming())
     np.savez(tmp_path / "in.npz", tensor_0=FRAMES)
-    run = ["run", str(tmp_path / "m.tflite"), "--frames"]
-    given = ["--input", str(tmp_path / "in.npz"), "--output", str(tmp_path / "out.npz")]
-    given += ["--json", str(tmp_path / "out.json")]
-    result = CliRunner().invoke(commands, [*run, "5", "--compare", *given])
-    assert result.exit_code == 0, result.output
-    assert result.output.count("every tensor equals LiteRT") == 5
+    run = ["run", tmp_path / "m.tflite", "--frames"]
+    given = ["--input", tmp_path / "in.npz", "--output", tmp_path / "out.npz"]
+    given += ["--json", tmp_path / "out.json"]
+    status, out, _ = call(*run, 5, "--compare", *given)
+    assert (status, out.count("every tensor equals LiteRT")) == (0, 5)
     report = json.loads((tmp_path / "out.json").read_text("utf-8"))
     check_fields(report, RunJson)
     assert [frame["mismatches"] for frame in report["frames"]] == [0] * 5
     with np.load(tmp_path / "out.npz") as arrays, Session() as session:
         expected = session.run_frames(streaming(), 5, {0: FRAMES})
         np.testing.assert_array_equal(arrays["tensor_10"], [each.outputs[10] for each in expected])
-    wrong = CliRunner().invoke(commands, [*run, "4", *given])
-    assert isinstance(wrong.exception, InputError)
-    assert "must have 4 frames along its first axis" in str(wrong.exception)
+    assert "must have 4 frames along its first axis" in refusal(call, *run, 4, *given)

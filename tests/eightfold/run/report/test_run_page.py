@@ -28,7 +28,7 @@ from eightfold.target.config import PRESETS
 from examples.digits.network import MODEL_FILE as DIGITS
 from tests.eightfold.cli.test_cli import MODEL
 from tests.support.browser import Browser
-from tests.support.command import Call, refusal
+from tests.support.command import Call, printed, refusal
 from tests.support.models.single import one_operator
 from tests.support.networks.layers import Layers
 
@@ -356,8 +356,7 @@ def test_a_page_is_the_same_for_the_same_run(result: RunResult, page: str) -> No
 
 def test_the_command_line_writes_it(tmp_path: Path, call: Call) -> None:
     path = tmp_path / "deep" / "page.html"
-    status, out, err = call("run", MODEL, "--html", path)
-    assert (status, err) == (0, "")
+    out = printed(call, "run", MODEL, "--html", path)
     assert "18 operators in golden" in out
     command = f"eightfold run {MODEL} --backend golden --config base --reference litert --seed 0"
     assert f"<dt>Command</dt><dd>{command}</dd>" in path.read_text("utf-8")
