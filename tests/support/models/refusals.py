@@ -107,8 +107,15 @@ def reduced(name: str, axes: list[int] | np.ndarray = [0], **more) -> bytes:  # 
     return moved(name, (2, 3), (3,), axes, **more)
 
 
+def row_of(
+    name: str, length: int, scales: tuple[float, float], zero_points: tuple[int, int]
+) -> bytes:
+    return moved(name, (1, length), (1, length), scales=scales, zero_points=zero_points)
+
+
 OVERFLOW = {"fused_activation_function": "RELU6"}
 HALF = (0.5, 0.5)
+FIVE = {"new_shape": [5]}
 BLOCK = {"block_size": 2}
 NO_PADS = [[0, 0], [0, 0]]
 
@@ -205,7 +212,10 @@ def strided(begin, end, strides, shape=(4, 5), **options) -> bytes:
     return moved("STRIDED_SLICE", shape, shape, begin, end, strides, options=options)
 
 
-BY_NAME = (one_operator, binary, unary, moved, pool, comparison, nine, shapes, reduced, resized)
+BY_NAME = (
+    *(one_operator, binary, unary, moved, pool, comparison, nine, shapes, reduced, resized),
+    row_of,
+)
 """Makers that build models of any operator, whose name comes first."""
 
 
@@ -217,15 +227,13 @@ def by_rule(rows: dict[str, Row]) -> dict[str, Refusal]:
 _REFUSALS: dict[str, Row] = {
     "ADD output multiplier 1": aborted("multiplier", binary, (0.5, 0.25, 2.0**-20)),
     "ADD output multiplier above 1": aborted("multiplier", binary, (0.5, 0.25, 2.0**-22)),
-    "ADD broadcast of rank 9": aborted("rank 8", one_operator, NINE, NINE[0]),
-    "ADD shapes that do not broadcast": rejected(
-        "do not broadcast", one_operator, [(2, 3), (2, 2)], (2, 3)
-    ),
+    "ADD broadcast of rank 9": aborted("rank 8", nine),
+    "ADD shapes that do not broadcast": rejected("do not broadcast", shapes),
     "ADD bound outside int32": rejected(
         "leaves int32", binary, (1e-12, 1e-12, 1e-10), options=OVERFLOW
     ),
     "SUB output multiplier 1": aborted("multiplier", binary, (0.5, 0.25, 2.0**-20)),
-    "MUL broadcast of rank 9": aborted("rank 8", one_operator, NINE, NINE[0]),
+    "MUL broadcast of rank 9": aborted("rank 8", nine),
     "BATCH_MATMUL of a vector": rejected("rank 1", product, (3,), (3, 4)),
     "BATCH_MATMUL of rank 6": rejected("rank 6", product, (1, 1, 1, 1, 2, 3), (3, 4)),
     "BATCH_MATMUL of other lengths": rejected("by columns of 4", product, (2, 3), (4, 3)),
@@ -279,17 +287,13 @@ _REFUSALS: dict[str, Row] = {
     "SOFTMAX output zero point": rejected("-128", softmax, zero_point=-127),
     "SOFTMAX tiny input scale": aborted("multiplier", softmax, scale=2.0**-26),
     "SOFTMAX of 512 equal logits": aborted("512", softmax, length=512, fill=7),
-    "MEAN axis out of range": rejected(
-        "axes", one_operator, [(2, 2)], (2,), constants=(np.array([2], np.int32),)
-    ),
+    "MEAN axis out of range": rejected("axes", moved, (2, 2), (2,), [2]),
     "PAD of rank 6": rejected("rank 5", padded, (1, 1, 1, 1, 1, 1), [[0, 0]] * 6),
     "PAD negative": rejected("negative", padded, (2, 2), [[0, -1], [0, 0]]),
     "PAD pairs missing": rejected("pairs", padded, (2, 2), [[0, 1]]),
-    "RESHAPE to another size": rejected(
-        "do not fit", one_operator, [(2, 2)], (5,), options={"new_shape": [5]}
-    ),
+    "RESHAPE to another size": rejected("do not fit", moved, (2, 2), (5,), options=FIVE),
     "RESHAPE with two unknown sizes": rejected(
-        "not complete", one_operator, [(2, 2)], (2, 2), options={"new_shape": [-1, -1]}
+        "not complete", moved, (2, 2), (2, 2), options={"new_shape": [-1, -1]}
     ),
     **{f"{name} scale 1": aborted("multiplier", comparison, (0.5, 1.0)) for name in COMPARISONS},
     "LESS broadcast of rank 9": aborted("rank 8", nine, np.bool_),
@@ -516,26 +520,12 @@ _UNDEFINED: dict[str, Row] = {
         for name in COMPARISONS
     },
     "L2_NORMALIZATION row that overflows": undefined(
-        r"less than 2\^31",
-        one_operator,
-        [(1, 33_026)],
-        (1, 33_026),
-        scales=(0.5, 1 / 128),
-        zero_points=(-128, 0),
-        fill=127,
+        r"less than 2\^31", row_of, 33_026, (0.5, 1 / 128), (-128, 0), fill=127
     ),
     "LOG_SOFTMAX of 4096 equal logits": undefined(
-        "less than 4096",
-        one_operator,
-        [(1, 4096)],
-        (1, 4096),
-        scales=(0.5, 1 / 16),
-        zero_points=(0, 127),
-        fill=7,
+        "less than 4096", row_of, 4096, (0.5, 1 / 16), (0, 127), fill=7
     ),
-    "LEAKY_RELU slope not a number": undefined(
-        "finite", unary, (0.5, 0.5), options={"alpha": float("nan")}
-    ),
+    "LEAKY_RELU slope not a number": undefined("finite", unary, HALF, options={"alpha": np.nan}),
     "LEAKY_RELU left shift of 32": undefined("shift", unary, (2.0**16, 2.0**-16), options=LEAKY),
     "PRELU left shift of 32": undefined("shift", binary, (2.0**16, 0.5, 2.0**-16)),
     "SUM left shift of 32": undefined("shift", reduced, scales=(2.0**16, 2.0**-16)),

@@ -15,6 +15,7 @@ from tests.support.models.refusals import (
     nearest,
     reduced,
     resized,
+    row_of,
     strided,
 )
 from tests.support.models.single import (
@@ -40,6 +41,7 @@ def codes(*shape: int, value: int) -> np.ndarray:
 BOTH = {"align_corners": True, "half_pixel_centers": True}
 TEN = (2, *NINE[0])
 LONG = 80_000  # taps; 80000 * 127 * 255 is beyond int32
+WRAPS: dict[str, Any] = {"scales": (0.5, 2.0**20), "zero_points": (-128, 0)}
 
 
 def built(make: Callable[..., bytes], *arguments: Any, **more: Any) -> Callable[[str], partial]:
@@ -69,58 +71,39 @@ _TOLERATED: dict[str, Callable[[str], partial]] = {
         dense, weights=weights_of((2, 4), 0.01), bias=(np.array([5, -7], np.int32), None, 0, 0)
     ),
     "FULLY_CONNECTED accumulator that wraps": built(
-        one_operator,
-        [(1, LONG)],
-        (1, 1),
-        scales=(0.5, 2.0**20),
-        zero_points=(-128, 0),
-        constants=((codes(1, LONG, value=127), 0.5, 0, 0),),
+        moved, (1, LONG), (1, 1), (codes(1, LONG, value=127), 0.5, 0, 0), **WRAPS
     ),
     "CONV_2D accumulator that wraps": built(
-        one_operator,
-        [(1, 1, 1, LONG)],
+        moved,
+        (1, 1, 1, LONG),
         (1, 1, 1, 1),
-        scales=(0.5, 2.0**20),
-        zero_points=(-128, 0),
-        constants=((codes(1, 1, 1, LONG, value=127), 0.5, 0, 0), np.zeros(1, np.int32)),
+        (codes(1, 1, 1, LONG, value=127), 0.5, 0, 0),
+        np.zeros(1, np.int32),
+        **WRAPS,
         options=WINDOW,
     ),
     "ADD fused TANH": built(
         binary, (0.5, 0.25, 0.5), options={"fused_activation_function": "TANH"}
     ),
     "ADD of equal shapes of rank 9": built(
-        one_operator, [NINE[0], NINE[0]], NINE[0], scales=(0.5, 0.25, 0.5)
+        one_operator, [NINE[0]] * 2, NINE[0], scales=(0.5, 0.25, 0.5)
     ),
     "QUANTIZE left shift of 31": built(unary, (2.0**15, 2.0**-15)),
     "LOGISTIC output zero point": built(unary, (0.5, 1 / 256), (0, 5)),
     "SOFTMAX of rank 1": built(
-        one_operator,
-        [(5,)],
-        (5,),
-        scales=(0.1, 1 / 256),
-        zero_points=(0, -128),
-        options={"beta": 1.0},
+        moved, (5,), (5,), scales=(0.1, 1 / 256), zero_points=(0, -128), options={"beta": 1.0}
     ),
     "SOFTMAX output scale within 0.1 %": built(softmax, out=1.0009 / 256),
     "SOFTMAX of 511 equal logits": built(softmax, length=511),
     "SOFTMAX of 8000 logits that differ": built(softmax, scale=10.0, length=8000),
-    "MEAN scalar axis": built(one_operator, [(2, 2)], (2,), constants=(np.array(1, np.int32),)),
+    "MEAN scalar axis": built(moved, (2, 2), (2,), 1),
     "MEAN multiplier that flushes to 0": built(
-        one_operator,
-        [(2, 2)],
-        (2,),
-        scales=(2.0**-20, 2.0**15),
-        constants=(np.array([1], np.int32),),
+        moved, (2, 2), (2,), [1], scales=(2.0**-20, 2.0**15)
     ),
     "MEAN of 70000 elements": built(
-        one_operator,
-        [(700, 100)],
-        (1,),
-        scales=(0.5, 0.01),
-        zero_points=(127, 100),
-        constants=(np.array([0, 1], np.int32),),
+        moved, (700, 100), (1,), [0, 1], scales=(0.5, 0.01), zero_points=(127, 100)
     ),
-    "RESHAPE to a scalar": built(one_operator, [(1, 1)], (), options={"new_shape": [0]}),
+    "RESHAPE to a scalar": built(moved, (1, 1), (), options={"new_shape": [0]}),
     "CONCATENATION of rank 9": built(
         one_operator, [NINE[0]] * 2, (*(1,) * 8, 4), options={"axis": -1}
     ),
@@ -140,11 +123,9 @@ _TOLERATED: dict[str, Callable[[str], partial]] = {
         moved, (1, 1, 1, 2, 3), (1, 1, 1, 2, 3), scales=(0.5, 1 / 128)
     ),
     "L2_NORMALIZATION longest row with equal logits": built(
-        moved, (1, 33_025), (1, 33_025), scales=(0.5, 1 / 128), zero_points=(-128, 0)
+        row_of, 33_025, (0.5, 1 / 128), (-128, 0)
     ),
-    "LOG_SOFTMAX of 4095 equal logits": built(
-        moved, (1, 4095), (1, 4095), scales=(0.5, 1 / 16), zero_points=(0, 127)
-    ),
+    "LOG_SOFTMAX of 4095 equal logits": built(row_of, 4095, (0.5, 1 / 16), (0, 127)),
     "LOG_SOFTMAX smallest input scale": built(unary, (2.0**-26 * (1 + 2.0**-23), 1 / 16), (0, 127)),
     "LEAKY_RELU slope of 0": built(unary, (0.5, 0.5), options={"alpha": 0.0}),
     "LEAKY_RELU that flushes to 0": built(unary, (2.0**-20, 2.0**15), options=LEAKY),
