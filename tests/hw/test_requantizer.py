@@ -6,23 +6,16 @@ from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.requantizer import Requantizer
 from eightfold.isa import REQUANTIZE_LAYOUT
 from eightfold.sim.benches.requantizer import RequantizerBank
-from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
-
-BENCH = "eightfold.sim.benches.requantizer"
+from tests.support.hardware.unit_bench import run_unit
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [100_000, pytest.param(1_000_000, marks=pytest.mark.long)])
 def test_random_quadruples_and_all_corners_match_golden(count):
     lanes = 8
-    result = run_bench(
-        lambda: RequantizerBank(lanes),
-        BENCH,
-        "verilator",
-        parameters={"lanes": lanes, "random": count, "corners": 1},
-        seed=0,
-    )
+    more = {"lanes": lanes, "random": count, "corners": 1}
+    result = run_unit(lambda: RequantizerBank(lanes), "requantizer", "verilator", 0, **more)
     assert result.report["random"] == count
     assert result.report["corners"] > 500_000
     assert result.report["latency"] == Requantizer.LATENCY
@@ -39,14 +32,9 @@ def test_requantizer_matches_golden_under_stalls(simulator, seed, random, corner
 
 
 def run_requantizer(simulator, seed, random, corners, testcase=None):
-    return run_bench(
-        lambda: Requantizer(AcceleratorConfig()),
-        BENCH,
-        simulator,
-        parameters={"lanes": 1, "random": random, "corners": corners},
-        seed=seed,
-        testcase=testcase,
-    )
+    more = {"lanes": 1, "random": random, "corners": corners}
+    config = AcceleratorConfig()
+    return run_unit(lambda: Requantizer(config), "requantizer", simulator, seed, testcase, **more)
 
 
 def test_every_field_has_a_cycle():

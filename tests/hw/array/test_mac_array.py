@@ -3,12 +3,10 @@
 import pytest
 
 from eightfold.hw.array.mac_array import MacArray, latency
-from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.unit_bench import run_unit
 
 pytestmark = pytest.mark.slow
-
-BENCH = "eightfold.sim.benches.mac_array"
 
 
 def small_memories(lanes, width, style):
@@ -25,12 +23,9 @@ def small_memories(lanes, width, style):
 
 
 def run(config, simulator, seed, passes):
-    return run_bench(
-        lambda: MacArray(config),
-        BENCH,
-        simulator,
-        parameters={"config": config.as_dict(), "passes": passes},
-        seed=seed,
+    fields = config.as_dict()
+    return run_unit(
+        lambda: MacArray(config), "mac_array", simulator, seed, config=fields, passes=passes
     )
 
 

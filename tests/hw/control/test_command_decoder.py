@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from eightfold.hw.control.command_decoder import CommandDecoder
-from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import FEATURES, AcceleratorConfig
+from tests.support.hardware.unit_bench import run_unit
 
 SMALL: dict[str, Any] = {"lanes": 4, "width": 4, "port": 4, "scratchpad": 4096, "vector_lanes": 2}
 
@@ -20,10 +20,8 @@ LEAN: dict[str, Any] = SMALL | dict.fromkeys(FEATURES, False)
 )
 @pytest.mark.usual(names=["all features"])
 def test_decodes_what_the_instruction_set_has_and_refuses_the_rest(sizes, opcodes):
-    config, bench = AcceleratorConfig(**sizes), "eightfold.sim.benches.command_decoder"
-    parameters = {"config": sizes}
-    report = run_bench(
-        lambda: CommandDecoder(config), bench, "verilator", parameters=parameters, seed=0
-    ).report
+    config = AcceleratorConfig(**sizes)
+    done = run_unit(lambda: CommandDecoder(config), "command_decoder", "verilator", 0, config=sizes)
+    report = done.report
     assert len(report["opcodes"]) == opcodes
     assert report["unused"] > 100

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from eightfold.hw.control.control import Control
-from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.unit_bench import run_unit
 
 ORDER = "commands_start_in_order_and_with_their_tokens/pace=20/stall=0.3"
 
@@ -29,11 +29,6 @@ SMALL |= {"weight_buffer": 512}
 @pytest.mark.slow
 def test_runs_streams_and_reports_errors(simulator, port, seed, commands, testcase):
     sizes = SMALL | {"port": port}
-    run_bench(
-        lambda: Control(AcceleratorConfig(**sizes)),
-        "eightfold.sim.benches.sequencer",
-        simulator,
-        parameters={"config": sizes, "commands": commands},
-        seed=seed,
-        testcase=testcase,
-    )
+    more = {"config": sizes, "commands": commands}
+    config = AcceleratorConfig(**sizes)
+    run_unit(lambda: Control(config), "sequencer", simulator, seed, testcase, **more)

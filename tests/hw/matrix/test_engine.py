@@ -4,12 +4,10 @@ import pytest
 
 from eightfold.hw.array.mac_array import latency
 from eightfold.hw.matrix.engine import MatrixEngine
-from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.unit_bench import run_unit
 
 pytestmark = pytest.mark.slow
-
-BENCH = "eightfold.sim.benches.matrix_engine"
 
 
 def small_memories(lanes, width):
@@ -29,13 +27,9 @@ def small_memories(lanes, width):
 
 
 def run(config, simulator, seed, rounds, testcase=None):
-    return run_bench(
-        lambda: MatrixEngine(config),
-        BENCH,
-        simulator,
-        parameters={"config": config.as_dict(), "rounds": rounds},
-        seed=seed,
-        testcase=testcase,
+    more = {"config": config.as_dict(), "rounds": rounds}
+    return run_unit(
+        lambda: MatrixEngine(config), "matrix_engine", simulator, seed, testcase, **more
     )
 
 

@@ -4,8 +4,8 @@
 import pytest
 
 from eightfold.hw.matrix.parameter_stream import ParameterStream
-from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.unit_bench import run_unit
 
 
 # Ports join records or cut them.
@@ -16,5 +16,5 @@ from eightfold.target.config import AcceleratorConfig
 @pytest.mark.usual(names=["icarus-5", "icarus-4", "icarus-7"])
 def test_streams_the_records_in_memory(lanes, port, seed, simulator):
     config = AcceleratorConfig(lanes=lanes, width=4, port=port, vector_lanes=1)
-    bench, parameters = "eightfold.sim.benches.parameter_stream", {"config": config.as_dict()}
-    run_bench(lambda: ParameterStream(config), bench, simulator, parameters=parameters, seed=seed)
+    fields = config.as_dict()
+    run_unit(lambda: ParameterStream(config), "parameter_stream", simulator, seed, config=fields)

@@ -4,8 +4,8 @@
 import pytest
 
 from eightfold.hw.matrix.weight_stream import WeightStream
-from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.unit_bench import run_unit
 
 
 # Some join words, or cut them; the last ones have large buffers.
@@ -22,5 +22,5 @@ def test_streams_the_buffers_in_memory(lanes, width, port, seed, simulator):
     config = AcceleratorConfig(
         lanes=lanes, width=width, port=port, weight_buffer=max(512, 64 * port), vector_lanes=1
     )
-    bench, parameters = "eightfold.sim.benches.weight_stream", {"config": config.as_dict()}
-    run_bench(lambda: WeightStream(config), bench, simulator, parameters=parameters, seed=seed)
+    fields = config.as_dict()
+    run_unit(lambda: WeightStream(config), "weight_stream", simulator, seed, config=fields)

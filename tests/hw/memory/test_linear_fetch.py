@@ -4,20 +4,15 @@
 import pytest
 
 from eightfold.hw.memory.linear_fetch import LinearFetch
-from eightfold.sim.simulator.runner import BenchFailed, run_bench
+from eightfold.sim.simulator.runner import BenchFailed
 from eightfold.target.config import AcceleratorConfig
-
-BENCH = "eightfold.sim.benches.linear_fetch"
+from tests.support.hardware.unit_bench import run_unit
 
 
 def run(port, depth, simulator, seed, testcase=None, component=LinearFetch):
-    return run_bench(
-        lambda: component(AcceleratorConfig(port=port), depth),
-        BENCH,
-        simulator,
-        parameters={"port": port, "depth": depth},
-        seed=seed,
-        testcase=testcase,
+    config, more = AcceleratorConfig(port=port), {"port": port, "depth": depth}
+    return run_unit(
+        lambda: component(config, depth), "linear_fetch", simulator, seed, testcase, **more
     )
 
 

@@ -1,11 +1,13 @@
 # amaranth: UnusedElaboratable=no
 """Reads over AXI4: beats to whom they belong, at full rate, within the rules of the bus."""
 
+from functools import partial
+
 import pytest
 
 from eightfold.hw.memory.reader import MemoryReader
-from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.unit_bench import run_unit
 
 
 @pytest.mark.slow
@@ -15,13 +17,10 @@ from eightfold.target.config import AcceleratorConfig
 )
 @pytest.mark.usual(names=["icarus-16"])
 def test_serves_clients(port, clients, outstanding, seed, simulator):
-    run = run_bench(
-        lambda: MemoryReader(AcceleratorConfig(port=port), clients, outstanding),
-        "eightfold.sim.benches.memory_reader",
-        simulator,
-        parameters={"port": port, "clients": clients, "outstanding": outstanding},
-        seed=seed,
-    )
+    config = AcceleratorConfig(port=port)
+    more = {"port": port, "clients": clients, "outstanding": outstanding}
+    make = partial(MemoryReader, config, clients, outstanding)
+    run = run_unit(make, "memory_reader", simulator, seed, **more)
     assert run.report["most"] > 16 or clients != 4
 
 

@@ -5,26 +5,24 @@ import pytest
 
 from eightfold.hw.blocks.delay import delay
 from eightfold.hw.memory.scratchpad import Scratchpad
-from eightfold.sim.simulator.runner import BenchFailed, run_bench
+from eightfold.sim.simulator.runner import BenchFailed
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.unit_bench import run_unit
 
-BENCH = "eightfold.sim.benches.scratchpad"
 NARROW = AcceleratorConfig(lanes=4, width=4, port=4, scratchpad=4096, vector_lanes=2)
 WIDE = AcceleratorConfig(lanes=5, width=16, port=8, scratchpad=8192, vector_lanes=2)
 
 
 def run_scratchpad(config, simulator, seed, ports=3, make=Scratchpad, cycles=400):
-    return run_bench(
+    return run_unit(
         lambda: make(config, ports, ports),
-        BENCH,
+        "scratchpad",
         simulator,
-        parameters={
-            "vector": config.vector,
-            "scratchpad": config.scratchpad,
-            "ports": ports,
-            "cycles": cycles,
-        },
-        seed=seed,
+        seed,
+        vector=config.vector,
+        scratchpad=config.scratchpad,
+        ports=ports,
+        cycles=cycles,
     )
 
 

@@ -4,8 +4,8 @@
 import pytest
 
 from eightfold.hw.memory.writer import MemoryWriter
-from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
+from tests.support.hardware.unit_bench import run_unit
 
 
 @pytest.mark.slow
@@ -13,5 +13,4 @@ from eightfold.target.config import AcceleratorConfig
 @pytest.mark.usual(names=["icarus-16"])
 def test_writes_what_its_client_says(port, seed, simulator):
     config = AcceleratorConfig(port=port)
-    bench, parameters = "eightfold.sim.benches.memory_writer", {"port": port}
-    run_bench(lambda: MemoryWriter(config), bench, simulator, parameters=parameters, seed=seed)
+    run_unit(lambda: MemoryWriter(config), "memory_writer", simulator, seed, port=port)

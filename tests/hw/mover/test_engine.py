@@ -13,14 +13,14 @@ from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.mover.engine import Mover
 from eightfold.hw.mover.writer import Writer
 from eightfold.hw.ports import scratchpad_read, scratchpad_write
-from eightfold.sim.simulator.runner import BenchFailed, run_bench
+from eightfold.sim.simulator.runner import BenchFailed
 from eightfold.target.config import AcceleratorConfig
 from lab.formal.proof import Break
 from tests.support.hardware.broken import broken
+from tests.support.hardware.unit_bench import run_unit
 
 pytestmark = pytest.mark.slow
 
-MOVE, GATHER = "eightfold.sim.benches.mover", "eightfold.sim.benches.mover_gather"
 NANO = AcceleratorConfig(lanes=4, width=4, port=4, scratchpad=4096, vector_lanes=2)
 NARROW_PORT = NANO.replace(lanes=8, width=8, tables=8)
 BASE = NANO.replace(lanes=16, width=16, port=16, scratchpad=8192)
@@ -69,21 +69,10 @@ class MoverOnScratchpad(wiring.Component):
         return m
 
 
-def run_mover(config, simulator, seed, testcase=None, moves=22, bench=MOVE):
-    return run_bench(
-        lambda: MoverOnScratchpad(config),
-        bench,
-        simulator,
-        parameters={
-            "port": config.port,
-            "vector": config.vector,
-            "scratchpad": config.scratchpad,
-            "tables": config.tables,
-            "moves": moves,
-        },
-        seed=seed,
-        testcase=testcase,
-    )
+def run_mover(config, simulator, seed, testcase=None, moves=22, bench="mover"):
+    names = ("port", "vector", "scratchpad", "tables")
+    more = {name: getattr(config, name) for name in names} | {"moves": moves}
+    return run_unit(lambda: MoverOnScratchpad(config), bench, simulator, seed, testcase, **more)
 
 
 # The digits run with ports and scratchpads of these sizes too.
@@ -116,7 +105,7 @@ def test_matches_numpy(simulator, config, seed, moves):
 )
 @pytest.mark.usual
 def test_gathers_as_numpy_does(simulator, config, seed, moves):
-    run_mover(config, simulator, seed, bench=GATHER, moves=moves)
+    run_mover(config, simulator, seed, bench="mover_gather", moves=moves)
 
 
 @pytest.mark.icarus

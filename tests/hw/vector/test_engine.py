@@ -1,6 +1,8 @@
 # amaranth: UnusedElaboratable=no
 """The vector engine leaves the scratchpad that the model leaves."""
 
+from functools import partial
+
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import connect, flipped
@@ -9,11 +11,10 @@ from eightfold.hw.array.mac_array import MacArray
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.vector.engine import VectorEngine
-from eightfold.sim.simulator.runner import run_bench
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.row_cases import row_case, row_cases
+from tests.support.hardware.unit_bench import run_unit
 
-BENCH = "eightfold.sim.benches.vector_engine"
 NARROW = {"lanes": 4, "width": 4, "port": 4, "scratchpad": 4096}
 
 
@@ -48,23 +49,13 @@ def run_engine(
     seed,
     commands,
     latency=Scratchpad.READ_LATENCY,
-    bench=BENCH,
+    bench="vector_engine",
     rows=(),
     testcase=None,
 ):
-    return run_bench(
-        lambda: VectorHarness(AcceleratorConfig(**config)),
-        bench,
-        simulator,
-        parameters={
-            "config": config,
-            "commands": commands,
-            "latency": latency,
-            "rows": rows or row_cases(seed),
-        },
-        seed=seed,
-        testcase=testcase,
-    )
+    more = {"commands": commands, "latency": latency, "rows": rows or row_cases(seed)}
+    make = partial(VectorHarness, AcceleratorConfig(**config))
+    return run_unit(make, bench, simulator, seed, testcase, config=config, **more)
 
 
 # The digits run on configurations with all of these sizes in `tests/sim/system`.
@@ -106,7 +97,6 @@ CYCLES = {
 
 @pytest.mark.long  # the estimate, which says the same, agrees with the RTL in tests/sim/system
 def test_takes_the_stated_cycles():
-    bench = "eightfold.sim.benches.vector_cycles"
     rows = [row_case("SOFTMAX", 0.1)]
-    cycles = run_engine("verilator", {}, 0, 0, bench=bench, rows=rows).report
+    cycles = run_engine("verilator", {}, 0, 0, bench="vector_cycles", rows=rows).report
     assert {name: cycles[name] for name, most in CYCLES.items() if cycles[name] > most} == {}

@@ -4,9 +4,7 @@
 import pytest
 
 from eightfold.hw.vector.row_function import RowFunction
-from eightfold.sim.simulator.runner import run_bench
-
-BENCH = "eightfold.sim.benches.row_function"
+from tests.support.hardware.unit_bench import run_unit
 
 
 @pytest.mark.slow
@@ -15,4 +13,4 @@ BENCH = "eightfold.sim.benches.row_function"
 )
 @pytest.mark.usual(names=["icarus"])
 def test_matches_golden(simulator, count, seed):
-    run_bench(RowFunction, BENCH, simulator, parameters={"count": count}, seed=seed)
+    run_unit(RowFunction, "row_function", simulator, seed, count=count)
