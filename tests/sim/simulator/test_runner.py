@@ -345,21 +345,18 @@ def test_everything_may_lie_in_folders_with_blanks(simulator, monkeypatch, tmp_p
     assert "$enddefinitions" in (folder / "the waves.vcd").read_text()
 
 
-def test_missing_icarus_is_one_clear_line(monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "trace", "line"),
+    [
+        ("icarus", None, "iverilog is not installed: apt-get install iverilog"),
+        ("verilator", Path("a.fst"), r"apt-get install perl make g\+\+$"),
+        ("modelsim", None, "simulator modelsim: unknown; use one of verilator"),
+    ],
+)
+def test_what_is_missing_or_unknown_is_one_clear_line(monkeypatch, name, trace, line):
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(InputError, match="iverilog is not installed: apt-get install iverilog"):
-        run("icarus")
-
-
-def test_missing_compiler_is_one_clear_line(monkeypatch):
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(InputError, match=r"apt-get install perl make g\+\+$"):
-        run("verilator", trace=Path("a.fst"))
-
-
-def test_unknown_simulator_is_one_clear_line():
-    with pytest.raises(InputError, match="simulator modelsim: unknown; use one of verilator"):
-        run("modelsim")
+    with pytest.raises(InputError, match=line):
+        run(name, trace=trace)
 
 
 @pytest.mark.slow
