@@ -1,8 +1,8 @@
-"""Tensors as files that every language reads: a text, and the elements of each; or as ``.npz``.
+"""Numbers as files that every language reads: words of hexadecimal digits, and tensors.
 
-A folder has ``tensors.txt`` with a line for each tensor: index, type as numpy calls it, and sizes,
-such as ``3 int8 1 8 8 4``. The elements of each are the file ``tensor_<index>.bin``: row by row,
-the last dimension fastest, little endian, nothing else.
+A folder of tensors has ``tensors.txt`` with a line for each: index, type as numpy calls it, and
+sizes, such as ``3 int8 1 8 8 4``. The elements of each are the file ``tensor_<index>.bin``: row by
+row, the last dimension fastest, little endian, nothing else.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +14,20 @@ from numpy.typing import NDArray
 
 from eightfold.common.files import npz_bytes
 from eightfold.model import Tensor
+
+DIGITS = np.full(256, 16, np.uint8)
+DIGITS[[ord(digit) for digit in "0123456789abcdef"]] = np.arange(16)
+DIGITS[[ord(digit) for digit in "ABCDEF"]] = np.arange(10, 16)
+"""Hexadecimal digits by character; others are 16."""
+
+
+def hex_rows(octets: NDArray[np.uint8]) -> bytes:
+    """Return a line of hexadecimal digits for each row of bytes, the lowest of which is first."""
+    text = np.asarray(octets[:, ::-1], order="C").tobytes().hex()
+    digits = 2 * octets.shape[1]
+    lines = [text[start : start + digits] for start in range(0, len(text), digits)]
+    return "\n".join([*lines, ""]).encode()
+
 
 LIST = "tensors.txt"
 

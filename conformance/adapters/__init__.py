@@ -12,9 +12,9 @@ from eightfold.common.first_use import on_first_use
 
 if TYPE_CHECKING:
     from eightfold.conformance.adapters.adapter import ModelRunner, UnitAdapter
-    from eightfold.conformance.adapters.memory import Array, Memory
     from eightfold.conformance.adapters.memory_mapped import MemoryMappedAdapter
     from eightfold.conformance.adapters.model import ModelAdapter, Refused
+    from eightfold.conformance.adapters.registers import Array, Memory
     from eightfold.conformance.adapters.stream import StreamAdapter
 
 __all__ = [
@@ -32,8 +32,8 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "Array": "memory",
-        "Memory": "memory",
+        "Array": "registers",
+        "Memory": "registers",
         "MemoryMappedAdapter": "memory_mapped",
         "ModelAdapter": "model",
         "ModelRunner": "adapter",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.answers import MISSING, UNKNOWN
+from eightfold.conformance.tensors import DIGITS, hex_rows
 
 CHUNK = 8192
 """Cases that are written at a time."""
@@ -109,25 +110,15 @@ def write_words(
 ) -> None:
     """Write ``count`` words of ``width`` bits, a line each. ``fields`` has values, the lowest bit
     in the word, and the bits of all elements together."""
-    digits = 2 * -(-width // 8)
     with path.open("wb") as file:
         for start in range(0, count, CHUNK):
             rows = min(CHUNK, count - start)
-            word = np.zeros((rows, 4 * digits), np.uint8)
+            word = np.zeros((rows, 8 * -(-width // 8)), np.uint8)
             for values, low, bits in fields:
                 part = values[start : start + rows]
                 each = bits // (part.shape[1] if part.ndim == 2 else 1)
                 word[:, low : low + bits] = to_bits(part, each)
-            octets = np.packbits(word, axis=1, bitorder="little")[:, ::-1]
-            text = np.frombuffer(octets.tobytes().hex().encode(), np.uint8).reshape(rows, digits)
-            lines = np.concatenate([text, np.full((rows, 1), ord("\n"), np.uint8)], axis=1)
-            file.write(lines.tobytes())
-
-
-DIGITS = np.full(256, 16, np.uint8)
-DIGITS[[ord(digit) for digit in "0123456789abcdef"]] = np.arange(16)
-DIGITS[[ord(digit) for digit in "ABCDEF"]] = np.arange(10, 16)
-"""Hexadecimal digits by character; others are 16."""
+            file.write(hex_rows(np.packbits(word, axis=1, bitorder="little")))
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class Dialect:
     inverse, high, head = "~", "1'b1", "`timescale 1ns / 1ps\n"
     came, due = "out_ready && out_valid_now === 1'b1", "under_way[LATENCY]"
 
-    def template(self, name: str, **values: str) -> str:
+    def template(self, name: str, **values: object) -> str:
         """Return a template of this room with its ``$names`` replaced."""
         folder = files("eightfold.conformance.adapters")
         text = folder.joinpath(name + self.template_suffix).read_text(encoding="utf-8")

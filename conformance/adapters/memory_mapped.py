@@ -1,7 +1,7 @@
 """A module behind registers: on AXI4-Lite, APB or Wishbone, with or without a memory of its own."""
 
 import tempfile
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,30 +13,29 @@ from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.bits import PortBits, check_range, with_sign
 from eightfold.conformance.adapters.dialects import VERILOG, driven
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
-from eightfold.conformance.adapters.memory import (
-    PORTS,
-    Array,
-    Memory,
-    memory_logic,
-    read_image,
-    write_image,
-)
 from eightfold.conformance.adapters.registers import (
     BARRIER,
     BUSES,
     POLL,
+    PORTS,
     READ,
     WAIT,
     WRITE,
+    Array,
     Bus,
     BusAccess,
     BusProgram,
+    Memory,
+    MemoryPorts,
     RegisterField,
     array_fields,
     each_write,
     field_value,
+    memory_text,
     parse_register,
+    read_image,
     read_values,
+    write_image,
 )
 from eightfold.conformance.adapters.rtl import RtlAdapter
 from eightfold.conformance.answers import MISSING, UNKNOWN, Columns, UnitAnswers
@@ -85,6 +84,7 @@ class MemoryMappedAdapter(RtlAdapter):
     ``patience`` is that for an access to be answered, and for ``done``.
     """
 
+    testcase = "accesses"
     bus: str = "axi4-lite"
     """``"axi4-lite"``, ``"apb"`` or ``"wishbone"`` (classic cycles)."""
     prefix: str | None = None
@@ -134,41 +134,38 @@ class MemoryMappedAdapter(RtlAdapter):
         if self.is_vhdl:
             raise InputError(f"{self.name}.sources: VHDL behind a bus; name Verilog, or a stream")
         bus, found = self._bus, self._signals
-        registers = [f"  {bus.registers}"]
-        wires = list[str]()
-        initial = []
-        samples = []
-        connections = dict[str, str]()
-        for name in bus.driven:
-            registers.append(f"  reg [{self._bits(name) - 1}:0] m_{name};")
-            initial.append(f"    m_{name} = 0;")
-        for name in bus.answered:
-            registers.append(f"  reg [{self._bits(name) - 1}:0] s_{name};")
-            initial.append(f"    s_{name} = 0;")
-            samples.append(
-                f"    s_{name} = {f'out_{name}' if name in found else bus.optional[name]};"
-            )
-        for name, port in found.items():
-            connections[port] = f"m_{name}" if name in bus.driven else f"out_{name}"
-            if name in bus.answered:
-                wires.append(f"  wire [{self._bits(name) - 1}:0] out_{name};")
+        registers = {name: f"m_{name}" if name in bus.driven else f"s_{name}" for name in bus.ports}
+        connections = {
+            port: f"m_{name}" if name in bus.driven else f"out_{name}"
+            for name, port in found.items()
+        }
+        wires = [
+            VERILOG.wire(f"out_{name}", self._bits(name)) for name in found if name in bus.answered
+        ]
         constants = self._constants()
         connections |= {place.port: f"to_{place.port}" for place in self._places}
-        memory_wires, ends = self._memory_wires()
-        declared, assigned, instance = self.instance(connections | ends)
+        for name, port in self._memory_ports.items():
+            wires.append(VERILOG.wire(f"mem_{name}", self._ports[port].width or 0))
+            connections[port] = f"mem_{name}"
+        declared, assigned, instance = self.instance(connections)
         text = VERILOG.template(
             "memory_mapped",
             top=self.top,
-            data=str(self._data),
-            address=str(self._bits(bus.address)),
-            bus_registers="\n".join(registers),
-            wires="\n".join([*wires, *constants, *memory_wires, *declared, *assigned]),
+            data=self._data,
+            address=self._bits(bus.address),
+            registers="\n".join(
+                f"  reg [{self._bits(name) - 1}:0] {register};"
+                for name, register in registers.items()
+            ),
+            bus=VERILOG.template(self.bus),
+            wires="\n".join([*wires, *constants, *declared, *assigned]),
             instance=instance,
-            memory="\n".join(self._memory_text()),
-            bus_initial="\n".join(initial),
-            bus_samples="\n".join(samples),
-            bus_step=bus.step,
-            bus_start=bus.start,
+            memory=self._memory_text(),
+            initial="\n".join(f"    {register} = 0;" for register in registers.values()),
+            samples="\n".join(
+                f"    s_{name} = {f'out_{name}' if name in found else bus.optional[name]};"
+                for name in bus.answered
+            ),
         )
         return "eightfold_memory_mapped", text
 
@@ -181,22 +178,15 @@ class MemoryMappedAdapter(RtlAdapter):
         is missing.
         """
         count = self.check_cases(cases)
-        design = self.designs()[0]
+        self.designs()  # which says what is wrong
         program = self._program(cases, count)
         with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
             folder = Path(name)
             program.write(folder / "program.hex")
             self._write_images(folder, cases, count, seed)
             job = {"folder": name, "total": program.lines, "memory_words": self._memory_words}
-            report, failed = self.simulated(
-                design,
-                "accesses",
-                simulator,
-                job | {"pauses": round(256 * self.pauses)},
-                {each: folder / each for each in ("program.hex", "results.hex")},
-                seed=seed,
-                trace=trace,
-            )
+            files = (folder / each for each in ("program.hex", "results.hex"))
+            report, failed = self.simulated(simulator, job, files, seed=seed, trace=trace)
             results = self._read(folder, count)
         return UnitAnswers(
             results=results, note=failed or self._note(report, program), crashed=bool(failed)
@@ -211,26 +201,19 @@ class MemoryMappedAdapter(RtlAdapter):
         return BUSES[self.bus]
 
     def _found(
-        self,
-        what: str,
-        kind: str,
-        drives: Mapping[str, bool],
-        needed: Container[str],
-        named: Mapping[str, str],
-        prefix: str,
+        self, what: str, kind: str, of: Bus | MemoryPorts, named: Mapping[str, str], prefix: str
     ) -> dict[str, str]:
-        """Return the module's ports by the names of a specification, whatever case they are in.
-        ``drives`` says of each name whether the module drives it."""
-        if unknown := sorted(set(named) - set(drives)):
+        """Return the module's ports by the names of a specification, whatever case they are in."""
+        if unknown := sorted(set(named) - set(of.drives)):
             raise InputError(
                 f"{self.name}.{what}: {kind} has no {', '.join(unknown)}; it has "
-                f"{', '.join(drives)}"
+                f"{', '.join(of.drives)}"
             )
         ports = {port.lower(): port for port in reversed([*self._ports])}
         found = dict[str, str]()
-        for name, is_driven in drives.items():
+        for name, is_driven in of.drives.items():
             port = named.get(name) or ports.get((prefix + name).lower())
-            if port is None and name in needed:
+            if port is None and name in of.needed:
                 port = prefix + name  # which is told to be missing
             if port is not None:
                 where = "ports" if what == "ports" else f"{what}.ports"
@@ -241,11 +224,8 @@ class MemoryMappedAdapter(RtlAdapter):
     @cached_property
     def _signals(self) -> dict[str, str]:
         """The module's ports by the bus's names."""
-        bus = self._bus
-        prefix = bus.prefix if self.prefix is None else self.prefix
-        drives = {name: name in bus.answered for name in bus.ports}
-        needed = bus.ports.keys() - bus.optional.keys()
-        return self._found("ports", self.bus, drives, needed, self.ports, prefix)
+        prefix = self._bus.prefix if self.prefix is None else self.prefix
+        return self._found("ports", self.bus, self._bus, self.ports, prefix)
 
     @cached_property
     def _data(self) -> int:
@@ -288,7 +268,7 @@ class MemoryMappedAdapter(RtlAdapter):
             widths[place.port] = self.width("inputs", place.port, is_input=True)
             low, bits = place.within(what, widths[place.port])
             check_range(what, np.array([value], object), bits)
-            sources.append((place, low, bits, f"{bits}'h{value & ((1 << bits) - 1):x}"))
+            sources.append((place, low, bits, VERILOG.constant(bits, value & ((1 << bits) - 1))))
         return [line for lines in driven(widths, sources) for line in lines]
 
     def _check(self) -> None:
@@ -304,8 +284,6 @@ class MemoryMappedAdapter(RtlAdapter):
             raise InputError(
                 f"{self.name}.batch: {self.batch!r}; more than 1 needs all results in memory"
             )
-        if not 0 <= self.pauses < 1:
-            raise InputError(f"{self.name}.pauses: 0 to below 1, not {self.pauses!r}")
         for place, formula in self.writes.items():
             if not isinstance(place, int | Array):
                 raise InputError(f"{self.name}.writes: {place!r} is no address; use 0x10 or Array")
@@ -318,14 +296,9 @@ class MemoryMappedAdapter(RtlAdapter):
             if not 0 <= address < widest:
                 port = self._signals[self._bus.address]
                 raise InputError(f"{self.name}: {port} has no address {address:#x}")
-        memory_inputs = {
-            port for name, port in self._memory_ports.items() if not self._memory_drives[name]
-        }
-        self.check_fed(
-            {port for name, port in self._signals.items() if name in self._bus.driven}
-            | {place.port for place in self._places}
-            | memory_inputs
-        )
+        ports = (*self._signals.values(), *self._memory_ports.values())
+        inputs = {port for port in ports if self._ports[port].is_input}
+        self.check_fed(inputs | {place.port for place in self._places})
 
     def _addresses(self) -> Iterator[int]:
         yield from self.setup
@@ -473,18 +446,12 @@ class MemoryMappedAdapter(RtlAdapter):
     # The memory.
 
     @cached_property
-    def _memory_drives(self) -> Mapping[str, bool]:
-        return PORTS[self.memory.port].drives if self.memory else {}
-
-    @cached_property
     def _memory_ports(self) -> dict[str, str]:
         """The module's ports by the names of the memory's."""
-        if self.memory is None:
+        if (memory := self.memory) is None:
             return {}
-        memory, needed = self.memory, PORTS[self.memory.port].needed
-        return self._found(
-            "memory", memory.port, self._memory_drives, needed, memory.ports, memory.prefix
-        )
+        of = PORTS[memory.port]
+        return self._found("memory", memory.port, of, memory.ports, memory.prefix)
 
     @cached_property
     def _memory_bits(self) -> int:
@@ -500,33 +467,12 @@ class MemoryMappedAdapter(RtlAdapter):
     def _memory_words(self) -> int:
         return self.memory.size * 8 // self._memory_bits if self.memory else 0
 
-    def _memory_wires(self) -> tuple[list[str], dict[str, str]]:
-        """Return declarations, and what is connected to the module."""
-        wires = []
-        ends = {}
-        for name, port in self._memory_ports.items():
-            is_input = not self._memory_drives[name]
-            width = self.width("memory", port, is_input=is_input)
-            wires.append(f"  wire [{width - 1}:0] mem_{name};")
-            ends[port] = f"mem_{name}"
-        return wires, ends
-
-    def _memory_text(self) -> list[str]:
+    def _memory_text(self) -> str:
         if self.memory is None:
-            return ["  assign violations = 0;"]
+            return "  assign violations = 0;"
         edge = "clk" if self.clock_edge == "rising" else "~clk"
         has = {name: f"mem_{name}" for name in self._memory_ports}
-        logic = list(memory_logic(self.memory, has, self._memory_bits))
-        clock = f"  wire memory_clk = {edge};"
-        if self.memory.port == "axi4":
-            return [clock, *logic]
-        text = VERILOG.template(
-            "simple_memory",
-            memory_bits=str(self._memory_bits),
-            words=str(self._memory_words),
-            memory_logic="\n".join(logic),
-        )
-        return [clock, text]
+        return f"  wire memory_clk = {edge};\n{memory_text(self.memory, has, self._memory_bits)}"
 
     def _write_images(self, folder: Path, cases: Columns, count: int, seed: int) -> None:
         """Write what memory holds before each run."""

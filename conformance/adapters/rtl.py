@@ -71,6 +71,10 @@ class RtlAdapter(UnitAdapter):
     """Cycles without an answer after which no more is waited for."""
     cpu_seconds: int = 3600
     """CPU time after which a simulation is ended, whatever it does."""
+    pauses: float = 0.3
+    """Probability of a pause in a cycle."""
+    testcase: ClassVar[str]
+    """The test of `BENCH` around the harness."""
     _file: ClassVar[str | None] = None
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -270,7 +274,7 @@ class RtlAdapter(UnitAdapter):
         return found.width
 
     def check_clock(self) -> None:
-        """Raise `InputError` if what concerns clock and reset is wrong."""
+        """Raise `InputError` if what concerns clock, reset and pauses is wrong."""
         self.check_bits(clock=True, reset=True)
         if self.clock_edge not in ("rising", "falling"):
             raise InputError(
@@ -278,6 +282,8 @@ class RtlAdapter(UnitAdapter):
             )
         if self.reset_active not in (0, 1):
             raise InputError(f"{self.name}.reset_active: 1 or 0, not {self.reset_active!r}")
+        if not 0 <= self.pauses < 1:
+            raise InputError(f"{self.name}.pauses: 0 to below 1, not {self.pauses!r}")
 
     def check_bits(self, **inputs: bool) -> None:
         """Raise `InputError` if a port of an attribute is none of one bit, or not an input or an
@@ -358,16 +364,14 @@ class RtlAdapter(UnitAdapter):
 
     def simulated(
         self,
-        design: "Design",
-        testcase: str,
         simulator: str,
         parameters: dict[str, Any],
-        files: dict[str, Path],
+        files: Iterable[Path],
         *,
         seed: int,
         trace: Path | None,
     ) -> tuple[dict[str, Any], str]:
-        """Run a test of `BENCH` around the module; ``files`` are for the simulator's directory.
+        """Run `BENCH` around the module; ``files`` are for the simulator's directory.
 
         Returns what the bench reports, nothing if the simulation has failed; and then in a line
         why.
@@ -375,17 +379,17 @@ class RtlAdapter(UnitAdapter):
         from eightfold.sim.simulator.runner import BenchFailed, run_bench
         from eightfold.sim.simulator.toolchain import checked_simulator
 
+        parameters = parameters | {"pauses": round(256 * self.pauses), "patience": self.patience}
         try:
             ran = run_bench(
-                design,
+                self._design,
                 BENCH,
                 checked_simulator(simulator),
-                parameters=parameters
-                | {"patience": self.patience, "reset_cycles": self.reset_cycles},
+                parameters=parameters | {"reset_cycles": self.reset_cycles},
                 seed=seed,
-                testcase=testcase,
+                testcase=self.testcase,
                 trace=trace,
-                files=self.data_files() | files,
+                files=self.data_files() | {path.name: path for path in files},
                 cpu_seconds=self.cpu_seconds,
             )
         except BenchFailed as error:

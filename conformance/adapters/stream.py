@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.bits import (
-    DIGITS,
     Element,
     PortBits,
     check_range,
@@ -35,6 +34,7 @@ from eightfold.conformance.adapters.dialects import (
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
 from eightfold.conformance.adapters.rtl import RtlAdapter
 from eightfold.conformance.answers import Columns, Simulation, UnitAnswers
+from eightfold.conformance.tensors import DIGITS
 from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.vectors.manifest import COUNTS
 
@@ -65,11 +65,18 @@ class _Field:
     """
 
     text: str
+    what: str
+    formula: Formula
     lane: int | None
     place: PortBits
     low: int
     bits: int
     start: int
+
+    @property
+    def end(self) -> int:
+        """The first bit behind it in a word; a number is in none."""
+        return self.start + (0 if isinstance(self.formula, int) else self.bits)
 
 
 class StreamAdapter(RtlAdapter):
@@ -116,6 +123,7 @@ class StreamAdapter(RtlAdapter):
     `eightfold.conformance.adapters.rtl.RtlAdapter` for files, parameters, clock and reset.
     """
 
+    testcase = "cases"
     inputs: ClassVar[Mapping[str, Formula]] = {}
     """Formulas (`eightfold.conformance.adapters.formulas`) by port, or by some bits of one, such as
     ``"data[31:0]"``; bits without a formula are 0. A number is there all the time, also in reset;
@@ -181,18 +189,18 @@ class StreamAdapter(RtlAdapter):
         text = dialect.template(
             "stream",
             top=self.top,
-            word=str(8 * -(-self._word_bits // 8)),
-            result=str(sum(sizes) // self.lanes),
-            lanes=str(self.lanes),
-            latency=str(self.latency or 0),
-            one_at_a_time=str(int(self.one_at_a_time)),
+            word=8 * -(-self._word_bits // 8),
+            result=sum(sizes) // self.lanes,
+            lanes=self.lanes,
+            latency=self.latency or 0,
+            one_at_a_time=int(self.one_at_a_time),
             wires="\n".join([*wires, *declared]),
             assigned="\n".join([*assigned, *more]),
             in_ready="hs_in_ready" if self.in_ready else dialect.high,
             out_valid="hs_out_valid" if self.out_valid else dialect.high,
             came=dialect.came if self.out_valid else dialect.due,
-            can_wait=str(int(self.out_ready is not None)),
-            can_pause=str(int(self.in_valid is not None)),
+            can_wait=int(self.out_ready is not None),
+            can_pause=int(self.in_valid is not None),
             answer=shown(elements, dialect, bits),
             instance=instance,
             header="" if origin is None else dialect.line(f"// {origin}", {}),
@@ -233,13 +241,13 @@ class StreamAdapter(RtlAdapter):
             _, harness = self.harness(dialect, origin)
             bench = dialect.template(
                 "bench",
-                seed=str(seed),
-                total=str(-(-len(cases) // self.lanes)),
-                count=str(len(cases)),
-                pauses=str(round(256 * self.pauses)),
-                patience=str(self.patience),
-                linger=str(LINGER + (self.latency or 0)),
-                reset_cycles=str(self.reset_cycles),
+                seed=seed,
+                total=-(-len(cases) // self.lanes),
+                count=len(cases),
+                pauses=round(256 * self.pauses),
+                patience=self.patience,
+                linger=LINGER + (self.latency or 0),
+                reset_cycles=self.reset_cycles,
             )
             found[f"bench{dialect.suffix}"] = (dialect.head + harness + bench).encode()
         return found
@@ -253,7 +261,7 @@ class StreamAdapter(RtlAdapter):
         end within ``cpu_seconds``, leaves the rest of the answers missing.
         """
         count = self.check_cases(cases)
-        design = self.designs()[0]
+        self.designs()  # which says what is wrong
         elements = [element for element, _ in self._results[0]]
         elements = elements[: len(elements) // self.lanes]  # of a line: a lane's
         with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
@@ -261,16 +269,9 @@ class StreamAdapter(RtlAdapter):
             seen = Path(name, "handshakes.hex")
             self._write(words, cases)
             job = {"total": -(-count // self.lanes), "count": count}
-            job |= {"linger": LINGER + (self.latency or 0), "pauses": round(256 * self.pauses)}
-            report, failed = self.simulated(
-                design,
-                "cases",
-                simulator,
-                job,
-                {path.name: path for path in (words, results, seen)},
-                seed=seed,
-                trace=trace,
-            )
+            job["linger"] = LINGER + (self.latency or 0)
+            files = (words, results, seen)
+            report, failed = self.simulated(simulator, job, files, seed=seed, trace=trace)
             values, answered = read_words(results, elements, self.shapes(count))
             # Words of several lanes are no cases, and their handshakes none of these.
             told = self.out_valid and self.lanes == 1 and seen.exists()
@@ -297,9 +298,8 @@ class StreamAdapter(RtlAdapter):
         """Return which cases fit the ports of `inputs`, shape (cases,)."""
         found = np.ones(self.check_cases(cases), bool)
         for field in self._fields:
-            what = f"{self.name}.inputs[{field.text!r}]"
-            values = evaluate(what, self.inputs[field.text], cases)
-            within = fits(values, element_bits(what, values, field.bits))
+            values = evaluate(field.what, field.formula, cases)
+            within = fits(values, element_bits(field.what, values, field.bits))
             found &= within.reshape(len(found), -1).all(axis=1)
         return found
 
@@ -328,14 +328,12 @@ class StreamAdapter(RtlAdapter):
         order = np.minimum(np.arange(words * self.lanes), count - 1)
         fields = []
         for field in self._fields:
-            formula = self.inputs[field.text]
-            if isinstance(formula, int):
+            if isinstance(field.formula, int):
                 continue
-            what = f"{self.name}.inputs[{field.text!r}]"
-            values = evaluate(what, formula, cases)
-            check_range(what, values, element_bits(what, values, field.bits))
+            values = evaluate(field.what, field.formula, cases)
+            check_range(field.what, values, element_bits(field.what, values, field.bits))
             if field.lane is None and self.lanes > 1:
-                self._check_shared(what, values[order])
+                self._check_shared(field.what, values[order])
             values = values[order][(field.lane or 0) :: self.lanes]
             fields.append((values, field.start, field.bits))
         write_words(path, fields, self._word_bits, words)
@@ -354,13 +352,11 @@ class StreamAdapter(RtlAdapter):
     def _sources(self, dialect: Dialect) -> Iterator[tuple[PortBits, int, int, str]]:
         """Return places, their lowest bits and bits, and what drives them."""
         for each in self._fields:
-            formula = self.inputs[each.text]
-            if isinstance(formula, int):
-                what = f"{self.name}.inputs[{each.text!r}]"
-                check_range(what, np.array([int(formula)], object), each.bits)
-                source = dialect.constant(each.bits, int(formula) & ((1 << each.bits) - 1))
+            if isinstance(each.formula, int):
+                check_range(each.what, np.array([int(each.formula)], object), each.bits)
+                source = dialect.constant(each.bits, int(each.formula) & ((1 << each.bits) - 1))
             else:
-                source = dialect.part("word", each.start + each.bits - 1, each.start)
+                source = dialect.part("word", each.end - 1, each.start)
             yield each.place, each.low, each.bits, source
 
     def _places(self, what: str, text: str) -> list[tuple[int | None, PortBits]]:
@@ -385,8 +381,7 @@ class StreamAdapter(RtlAdapter):
     @cached_property
     def _fields(self) -> "list[_Field]":
         found = list[_Field]()
-        start = 0
-        for text in self.inputs:
+        for text, formula in self.inputs.items():
             what = f"{self.name}.inputs[{text!r}]"
             for lane, place in self._places(f"{self.name}.inputs", text):
                 low, bits = place.within(what, self._input_widths[place.port])
@@ -397,14 +392,13 @@ class StreamAdapter(RtlAdapter):
                         and other.low < low + bits
                     ):
                         raise InputError(f"{what}: has bits of {other.text!r} too")
-                found.append(_Field(text, lane, place, low, bits, start))
-                start += 0 if isinstance(self.inputs[text], int) else bits
+                start = found[-1].end if found else 0
+                found.append(_Field(text, what, formula, lane, place, low, bits, start))
         return found
 
     @property
     def _word_bits(self) -> int:
-        words = [each.bits for each in self._fields if not isinstance(self.inputs[each.text], int)]
-        return max(sum(words), 1)
+        return max(self._fields[-1].end, 1)
 
     @cached_property
     def _results(self) -> tuple[list[tuple[Element, PortBits]], dict[str, int]]:
@@ -461,5 +455,3 @@ class StreamAdapter(RtlAdapter):
             )
         if self.latency and not self.clock:
             raise InputError(f"{self.name}.latency: needs a clock")
-        if not 0 <= self.pauses < 1:
-            raise InputError(f"{self.name}.pauses: 0 to below 1, not {self.pauses!r}")

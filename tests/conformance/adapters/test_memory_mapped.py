@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.memory import Memory
+from eightfold.conformance.adapters.registers import Memory
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.units.registry import unit_cases

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from eightfold.conformance.adapters.formulas import Formula
-from eightfold.conformance.adapters.memory import Array, Memory
 from eightfold.conformance.adapters.memory_mapped import MemoryMappedAdapter
+from eightfold.conformance.adapters.registers import Array, Memory
 
 KINDS = ("right", "never_answers", "never_done", "error_at_20", "error_at_14", "x_sum")
 """What is odd about the modules of `BUSES`, by number."""
