@@ -20,6 +20,7 @@ from eightfold.common.errors import InputError
 from eightfold.common.files import read_arrays
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
 from eightfold.conformance.results.vectors import Vectors, read_manifest
+from eightfold.conformance.tensors import DIGITS
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import Column
 from eightfold.conformance.vectors.manifest import COUNTS, IDENTITY, NAME
@@ -112,18 +113,11 @@ def _complaint(path: Path, number: int, word: bytes, digits: int) -> str:
 def _nibbles(words: list[bytes], digits: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return the bytes of words, the lowest first, and which of their bits are unknown."""
     characters = np.frombuffer(b"".join(words), np.uint8).reshape(len(words), digits)
-    values = _VALUES[characters]
-    unknown = _UNKNOWN[characters]
+    found = DIGITS[characters]
     return tuple(
         np.asarray((half[:, ::2] << 4 | half[:, 1::2])[:, ::-1], order="C")
-        for half in (values, unknown)
+        for half in (found & 15, 15 * (found >> 4))
     )  # pyright: ignore[reportReturnType]
-
-
-_VALUES, _UNKNOWN = np.zeros((2, 256), np.uint8)
-for _digit in "0123456789abcdef":
-    _VALUES[[ord(_digit), ord(_digit.upper())]] = int(_digit, 16)
-_UNKNOWN[[ord(each) for each in "xXzZ"]] = 15
 
 
 FAR = 2**62
@@ -131,7 +125,7 @@ FAR = 2**62
 
 
 def read_npz(path: Path, columns: tuple[Column, ...], count: int) -> UnitAnswers:
-    """Return the answers of an array for each column; see `words.read_words`. Raises InputError if
+    """Return the answers of an array for each column; see `read_words`. Raises InputError if
     a column is missing or unknown, or its type or shape is another."""
     arrays = read_arrays(path)
     _check_names(path, [*arrays], [column.name for column in columns])
@@ -141,14 +135,14 @@ def read_npz(path: Path, columns: tuple[Column, ...], count: int) -> UnitAnswers
 
 
 def read_csv(path: Path, columns: tuple[Column, ...], count: int) -> UnitAnswers:
-    """Return the answers of a line of names and a line for each case; see `words.read_words`.
+    """Return the answers of a line of names and a line for each case; see `read_words`.
 
     A cell is an integer; nothing if a result is missing, x if its bits are unknown.
 
     Raises InputError if it cannot be read, a column is missing or unknown, or a cell is something
     else.
     """
-    names = [name for column in columns for name in _names_of(column)]
+    names = [name for column in columns for name in column.names]
     try:
         with path.open(newline="", encoding="utf-8") as file:
             reader = csv.reader(file)
@@ -162,16 +156,9 @@ def read_csv(path: Path, columns: tuple[Column, ...], count: int) -> UnitAnswers
     table = np.array(lines, dtype=np.int64).reshape(-1, len(heading))
     arrays = {}
     for column in columns:
-        places = [heading.index(name) for name in _names_of(column)]
-        arrays[column.name] = table[:, places[0]] if column.length == 1 else table[:, places]
+        places = [heading.index(name) for name in column.names]
+        arrays[column.name] = table[:, places].reshape(column.shape(len(table)))
     return _answers(path, arrays, columns, count)
-
-
-def _names_of(column: Column) -> list[str]:
-    """Return the names of a column in a line of csv: a list has one for each element."""
-    if column.length == 1:
-        return [column.name]
-    return [f"{column.name}_{place}" for place in range(column.length)]
 
 
 def _cells(path: Path, number: int, line: list[str], heading: list[str]) -> list[int]:

@@ -116,6 +116,10 @@ def _check_sum(path: Path, wanted: object) -> None:
         raise InputError(f"{path}: has changed since it was written; {AGAIN}")
 
 
+def _unlike(folder: Path, why: object) -> InputError:
+    return InputError(f"{folder}: not as its manifest says: {why}; {AGAIN}")
+
+
 def unit_cases_of(vectors: Vectors) -> UnitCases:
     """Draw the cases of a unit again, and return them once the folder is seen to have the same.
 
@@ -126,10 +130,7 @@ def unit_cases_of(vectors: Vectors) -> UnitCases:
     """
     form, count = vectors.manifest.get("format"), vectors.manifest.get("cases")
     if form not in FORMATS or not isinstance(count, int):
-        raise InputError(
-            f"{vectors.folder}: not as its manifest says: no number of cases, or no such format; "
-            f"{AGAIN}"
-        )
+        raise _unlike(vectors.folder, "no number of cases, or no such format")
     files, drawn = unit_files(vectors.unit, vectors.profile, vectors.level, form, vectors.seed)
     _check_count(vectors, vectors.unit, count, len(drawn))
     for name in DATA_FILES[form]:
@@ -147,7 +148,7 @@ def _is_same(path: Path, drawn: bytes) -> bool:
         with np.load(path, allow_pickle=False) as found, np.load(io.BytesIO(drawn)) as wanted:
             return digest_of_arrays([found]) == digest_of_arrays([wanted])
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path.parent}: not as its manifest says: {error}; {AGAIN}") from None
+        raise _unlike(path.parent, error) from None
 
 
 def model_cases_of(vectors: Vectors) -> dict[str, dict[str, OperatorCase]]:
@@ -159,7 +160,7 @@ def model_cases_of(vectors: Vectors) -> dict[str, dict[str, OperatorCase]]:
             cases = found.setdefault(entry["operator"], {})
             cases[name] = _model_case(vectors.folder / name, entry)
     except (ValueError, KeyError, AttributeError, TypeError, OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{vectors.folder}: not as its manifest says: {error}; {AGAIN}") from None
+        raise _unlike(vectors.folder, error) from None
     return found
 
 

@@ -1,6 +1,6 @@
 """What the units have in common: columns of integers, levels, and their cases."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -37,6 +37,13 @@ class Column:
     def width(self) -> int:
         """Bits in a packed word."""
         return self.bits * self.length
+
+    @property
+    def names(self) -> list[str]:
+        """What each number is called: those of a list ``inputs_0``, ``inputs_1``, ..."""
+        if self.length == 1:
+            return [self.name]
+        return [f"{self.name}_{place}" for place in range(self.length)]
 
     def shape(self, cases: int) -> tuple[int, ...]:
         """Return the shape of the array of so many cases."""
@@ -77,6 +84,7 @@ class UnitKind:
     inputs: tuple[Column, ...]
     results: tuple[Column, ...]
     make: Callable[[Profile, Level, np.random.Generator], UnitCases]
+    """Who makes its cases; numbers are of any type that has them."""
     beyond: Callable[[Profile, Level, np.random.Generator], UnitCases] | None = None
     """Who makes the cases beyond the spec, if there are any."""
 
@@ -101,3 +109,9 @@ def zero_points(profile: Profile, rng: np.random.Generator, count: int) -> NDArr
         return rng.choice(np.array(claimed), count)
     ends = rng.choice([-128, 127, 0], count)
     return np.where(rng.random(count) < 0.5, ends, rng.integers(-128, 128, count))
+
+
+def columns_of(columns: tuple[Column, ...], rows: Sequence[Sequence[int]]) -> Columns:
+    """Return numbers that are given case by case, each row in the columns' order."""
+    values = np.array(rows, dtype=np.int64).T
+    return {column.name: each for column, each in zip(columns, values, strict=True)}

@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from eightfold.common.errors import InputError
@@ -23,7 +22,7 @@ from eightfold.conformance.profile import EVERY_UNIT, PROFILES, Profile
 from eightfold.conformance.tensors import tensor_files
 from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
 from eightfold.conformance.units.unit import Level
-from eightfold.conformance.vectors.manifest import SPECS, checksums, described
+from eightfold.conformance.vectors.manifest import SPECS, checksums, described, filled
 from eightfold.conformance.vectors.models import OperatorCase, model_cases
 from eightfold.conformance.vectors.unit_files import hex_lines
 from eightfold.conformance.verdict import KIT
@@ -169,11 +168,10 @@ def model_files(case: OperatorCase) -> Mapping[str, bytes]:
 
 
 def _readme(made: Recipe) -> bytes:
-    text = files("eightfold.conformance.vectors").joinpath("set.md.in").read_text(encoding="utf-8")
     facts = {
         **vars(made),
         "licence": LICENCE,
         "standard": SPECS[made.claimed.spec],
         "state": f"Written by release {made.tag}" if made.tag else "In preparation: it may change",
     }
-    return Template(text).substitute(facts).encode()
+    return filled("set.md.in", **facts)

@@ -4,7 +4,9 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from importlib.resources import files
 from itertools import accumulate
+from string import Template
 from typing import Any
 
 from eightfold.conformance.profile import Profile
@@ -69,3 +71,9 @@ def described(columns: tuple[Column, ...]) -> list[dict[str, Any]]:
         {name: getattr(column, name) for name in named} | {"lsb": lsb, "text": column.text}
         for column, lsb in zip(columns, places, strict=False)
     ]
+
+
+def filled(template: str, **values: object) -> bytes:
+    """Return a template of this room with its ``$names`` replaced."""
+    text = files("eightfold.conformance.vectors").joinpath(template).read_text(encoding="utf-8")
+    return Template(text).substitute(values).encode()

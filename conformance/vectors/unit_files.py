@@ -9,10 +9,8 @@ a function for each case.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from importlib.resources import files
 from pathlib import Path
-from string import Template
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -20,12 +18,14 @@ from eightfold.common.files import npz_bytes, write_files
 from eightfold.conformance.answers import Columns
 from eightfold.conformance.judge.contracts import contract_cases
 from eightfold.conformance.profile import Profile
+from eightfold.conformance.tensors import hex_rows
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind
 from eightfold.conformance.vectors.manifest import (
     NAME,
     checksums,
     described,
+    filled,
     identity_line,
     manifest,
 )
@@ -40,28 +40,18 @@ def npz_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]
 
 
 def csv_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
-    """Return ``cases.csv`` and ``expected.csv``: a line of names, then a line per case.
-
-    A list has a column for each element: ``inputs_0``, ``inputs_1``, ...
-    """
+    """Return ``cases.csv`` and ``expected.csv``: a line of `Column.names`, then one per case."""
     return {
-        "cases.csv": _csv({**cases.inputs, "kind": cases.kinds}),
-        "expected.csv": _csv(cases.results),
+        "cases.csv": _csv(unit.inputs, cases.inputs, {"kind": cases.kinds.tolist()}),
+        "expected.csv": _csv(unit.results, cases.results, {}),
     }
 
 
-def _csv(arrays: Columns) -> bytes:
-    names: list[str] = []
-    columns: list[list[Any]] = []
-    for name, array in arrays.items():
-        if array.ndim == 1:
-            names.append(name)
-            columns.append(array.tolist())
-        else:
-            names += [f"{name}_{place}" for place in range(array.shape[1])]
-            columns += array.T.tolist()
-    lines = (",".join(map(str, row)) for row in zip(*columns, strict=True))
-    return "\n".join([",".join(names), *lines, ""]).encode()
+def _csv(columns: tuple[Column, ...], arrays: Columns, more: Mapping[str, list[str]]) -> bytes:
+    names = [*(name for column in columns for name in column.names), *more]
+    values = [arrays[column.name].reshape(-1, column.length).T.tolist() for column in columns]
+    rows = zip(*(each for lists in values for each in lists), *more.values(), strict=True)
+    return "\n".join([",".join(names), *(",".join(map(str, row)) for row in rows), ""]).encode()
 
 
 def hex_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
@@ -76,20 +66,17 @@ def hex_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]
 
 
 def hex_lines(columns: tuple[Column, ...], arrays: Columns) -> bytes:
-    """Return a line of hexadecimal digits for each case, the highest bit first."""
+    """Return a word for each case, a line of hexadecimal digits, the highest bit first."""
     values = [np.asarray(arrays[column.name], order="C") for column in columns]
-    rows = np.concatenate([each.view(np.uint8).reshape(len(each), -1) for each in values], axis=1)
-    text = np.asarray(rows[:, ::-1], order="C").tobytes().hex()
-    digits = 2 * rows.shape[1]
-    lines = [text[start : start + digits] for start in range(0, len(text), digits)]
-    return "\n".join([*lines, ""]).encode()
+    rows = [each.view(np.uint8).reshape(len(each), -1) for each in values]
+    return hex_rows(np.concatenate(rows, axis=1))
 
 
 def _bench(name: str, unit: UnitKind, count: int, origin: str) -> bytes:
-    template = files("eightfold.conformance.vectors").joinpath(name).read_text(encoding="utf-8")
     ports = [*unit.inputs, *unit.results]
     places = [each["lsb"] for each in described(unit.inputs)]
-    text = Template(template).substitute(
+    return filled(
+        name,
         unit=unit.name,
         count=count,
         origin=origin,
@@ -114,7 +101,6 @@ def _bench(name: str, unit: UnitKind, count: int, origin: str) -> bytes:
             for column in ports
         ),
     )
-    return text.encode()
 
 
 def _range(column: Column) -> str:
@@ -137,7 +123,7 @@ def c_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
     names = {
         "unit": unit.name,
         "guard": f"EIGHTFOLD_{unit.name.upper()}_VECTORS_H",
-        "count": str(len(cases)),
+        "count": len(cases),
         "origin": origin,
         "inputs": "\n".join(map(_member, unit.inputs)),
         "results": "\n".join(map(_member, unit.results)),
@@ -146,13 +132,7 @@ def c_files(unit: UnitKind, cases: UnitCases, origin: str) -> dict[str, bytes]:
         "prints": "\n".join(map(_print, reversed(unit.results))),
         "compares": "\n".join(map(_compare, unit.results)),
     }
-    folder = files("eightfold.conformance.vectors")
-    return {
-        name: Template(folder.joinpath(f"{name}.in").read_text(encoding="utf-8"))
-        .substitute(names)
-        .encode()
-        for name in ("vectors.h", "run.c")
-    }
+    return {name: filled(f"{name}.in", **names) for name in ("vectors.h", "run.c")}
 
 
 def _member(column: Column) -> str:
