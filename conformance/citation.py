@@ -11,9 +11,9 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
+from eightfold.conformance.judge.contracts import requantizer
 from eightfold.conformance.judge.dot import DOT
 from eightfold.conformance.judge.models.mistakes import operator_mistakes
-from eightfold.conformance.judge.requantizer import requantizer
 from eightfold.conformance.profile import NETWORKS, OPERATORS, PROFILES
 from eightfold.conformance.units.tables import OPERATORS as TABLES
 from eightfold.conformance.vectors.models import MODELS, operator_cases

@@ -19,9 +19,8 @@ from eightfold.conformance.adapters.adapter import Adapter, UnitAdapter
 from eightfold.conformance.judge.contracts import Contract
 from eightfold.conformance.judge.diagnosis import examine
 from eightfold.conformance.judge.forms import FORMS, Cases, cases_of
-from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Mask, spread
-from eightfold.conformance.judge.subject import pairs, rows
+from eightfold.conformance.judge.subject import bits, pairs, rows
 from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.conformance.profile import SHIFTS, Profile, ProfileLimits, Waiver
 from eightfold.conformance.units.registry import unit_cases

@@ -19,10 +19,10 @@ from eightfold.conformance.adapters.stream import StreamAdapter
 from eightfold.conformance.again import asked
 from eightfold.conformance.judge import tpu_mlir
 from eightfold.conformance.judge.arithmetic import CHOICES, reference_arithmetic
-from eightfold.conformance.judge.diagnosis import UnitVerdict, examine, judge
+from eightfold.conformance.judge.diagnosis import UnitVerdict, judge
 from eightfold.conformance.judge.forms import FORMS, Cases, cases_of
-from eightfold.conformance.judge.subject import Mistake, made
-from eightfold.conformance.judge.tables import ORDERED, scales, table_results
+from eightfold.conformance.judge.subject import Mistake, made, scales
+from eightfold.conformance.judge.tables import ORDERED, table_results
 from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.conformance.profile import PROFILES, Profile
@@ -180,21 +180,6 @@ def form_results(
     reference = tpu_mlir.FormArithmetic(rounding="half_away" if unit == "pad" else "half_up")
     arithmetics = [made(reference, mistakes) for mistakes in liars]
     return _simulated(LyingForm(), given, FORM_CHOICES, arithmetics, simulator)
-
-
-def name_form_liars(unit: str, simulator: str, level: Level = "smoke") -> "Iterator[Named]":
-    """Simulate each mistake of a form of `FORM_UNITS`, after a right one, and say how it is named.
-
-    What the cases cannot tell from one another is named together.
-    """
-    drawn = unit_cases(unit, PROFILE_OF["tpu_mlir_32"], level)
-    cases = {name: values.astype(np.int64) for name, values in drawn.inputs.items()}
-    expected = drawn.results["result"].astype(np.int64)
-    subject = tpu_mlir.SUBJECTS[unit]
-    liars = [(), *((mistake,) for mistake in subject.mistakes)]
-    for mistakes, results in zip(liars, form_results(unit, cases, liars, simulator), strict=True):
-        names = tuple(mistake.name for mistake in mistakes)
-        yield Named(unit, names, simulator, examine(subject, cases, expected, results))
 
 
 @dataclass(frozen=True)

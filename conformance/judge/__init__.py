@@ -4,8 +4,9 @@
 which are choices made otherwise in it. `explain` looks for mistakes that give the results, `rules`
 for what cases have in common, and `power` says what the cases could not have told apart.
 
-Subjects are the `requantizer`, with `forms` that can be claimed, its `arithmetic`, and its mistakes
-in `variants`; `dot`; byte `tables` of LOGISTIC, TANH and QUANTIZE; and `ranges` of FakeQuantize.
+Subjects are the requantizer, with `forms` that can be claimed and `contracts`, its `arithmetic`,
+and its mistakes in `variants`; `dot` products, whole and in steps; byte `tables` of LOGISTIC, TANH
+and QUANTIZE; `ranges` of FakeQuantize; and the forms of `tpu_mlir`.
 `units` makes the finding of a unit's answers; `models` does the same of whole operators and
 networks. Arrays in, sentences out: no files, no adapters.
 

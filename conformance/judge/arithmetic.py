@@ -80,7 +80,7 @@ def finished(arithmetic: Arithmetic, z: Integers, cases: Cases) -> Integers:
     """Return the results of scaled values ``z``: zero point, clamp, and the lower 8 bits."""
     if arithmetic.bias == "after" and "bias" in cases:
         z = wrap32(z + cases["bias"])
-    z = WIDTHS[arithmetic.scaled](z)
+    z = kept(z, arithmetic.scaled)
     offset, low, high = cases["zero_point"], cases["low"], cases["high"]
     # Eight bits leave the unit, whatever is inside.
     return wrap(
@@ -99,15 +99,23 @@ def saturate(x: Integers, bits: int) -> Integers:
     return np.clip(x, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
-WIDTHS: dict[str, Callable[[Integers], Integers]] = {
-    "whole": lambda x: x,
-    "wraps_48": lambda x: wrap(x, 48),
-    "wraps_32": wrap32,
-    "wraps_16": lambda x: wrap(x, 16),
-    "saturates_16": lambda x: saturate(x, 16),
-    "saturates_8": lambda x: saturate(x, 8),
+REGISTERS: dict[str, Callable[[Integers, int], Integers]] = {
+    "wraps": wrap,
+    "saturates": saturate,
+    "unsigned": lambda x, bits: x & ((1 << bits) - 1),
 }
-"""Registers between the steps (``product``, ``high``, ``scaled``)."""
+"""What a register makes of what it is given, by its bits."""
+
+
+def kept(x: Integers, how: str) -> Integers:
+    """Return what a register keeps of ``x``: ``whole``, or as one of `REGISTERS` with so many bits,
+    ``wraps_16`` for example."""
+    rule, _, bits = how.rpartition("_")
+    return REGISTERS[rule](x, int(bits)) if rule else x
+
+
+WIDTHS = ("whole", "wraps_48", "wraps_32", "wraps_16", "saturates_16", "saturates_8")
+"""What registers between the steps keep (``product``, ``high``, ``scaled``)."""
 
 BIASES: dict[str, Callable[[Integers, Integers], Integers]] = {
     "before": lambda acc, bias: wrap32(acc + bias),
@@ -240,10 +248,10 @@ def scaled(a: Arithmetic, form: Form, x: Integers, cases: Cases) -> Integers:
     if a.scale in ("float32", "float64"):
         return _float(a, x, factor, left - right)
     if a.scale == "one":
-        product = WIDTHS[a.product](OPERANDS[a.operand](x) * factor)
+        product = kept(OPERANDS[a.operand](x) * factor, a.product)
         by = RIGHTS[a.right](31 + right - left, 5)
         return _divide(product + _more(cases, "second_nudges", by), by, a.second, 64)
-    y = WIDTHS[a.high](_high_product(a, x, factor, left, cases))
+    y = kept(_high_product(a, x, factor, left, cases), a.high)
     down = RIGHTS[a.right](right, 4)
     y = y + _more(cases, "second_nudges", down)
     if a.zero_point == "before_shift":
@@ -261,7 +269,7 @@ def _high_product(
 ) -> Integers:
     """Return ``y``, the high half of the doubled product."""
     shifted = OPERANDS[a.operand](LEFTS[a.left](x, left))
-    product = WIDTHS[a.product](shifted * factor)
+    product = kept(shifted * factor, a.product)
     by = np.full_like(product, a.first_shift)
     if a.left == "wide":
         by = by - left
@@ -331,16 +339,16 @@ CHOICES: dict[str, tuple[str | int, ...]] = {
     "bias": (*BIASES,),
     "operand": (*OPERANDS,),
     "multiplier": (*MULTIPLIERS,),
-    "product": (*WIDTHS,),
+    "product": WIDTHS,
     "scale": SCALES,
     "shift": (*SHIFTS,),
     "left": (*LEFTS,),
     "first": DIVISIONS,
     "first_shift": (31, 32),
-    "high": (*WIDTHS,),
+    "high": WIDTHS,
     "right": (*RIGHTS,),
     "second": DIVISIONS,
-    "scaled": (*WIDTHS,),
+    "scaled": WIDTHS,
     "zero_point": (*ZERO_POINTS,),
     "clamp": (*CLAMPS,),
 }

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.answers import MISSING, UNKNOWN
+from eightfold.conformance.judge.contracts import check_cases, requantizer
 from eightfold.conformance.judge.explain import (
     Explained,
     Explanation,
@@ -21,7 +22,6 @@ from eightfold.conformance.judge.explain import (
 )
 from eightfold.conformance.judge.forms import Cases, form_of
 from eightfold.conformance.judge.power import Power, power
-from eightfold.conformance.judge.requantizer import check_cases, requantizer
 from eightfold.conformance.judge.rules import Clause, Mask, clauses_of, common_text, spread
 from eightfold.conformance.judge.subject import (
     PART,

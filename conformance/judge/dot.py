@@ -1,28 +1,27 @@
-"""A dot product as a subject: int8 lists with zero points and a bias, in int32.
+"""Dot products as subjects: of two lists at once, and of tiles, step by step.
 
-Cases are the columns of `eightfold.conformance.units.dot`, in int64.
+Cases are the columns of `eightfold.conformance.units.dot`, in int64. What a step gives depends on
+the steps before it: a subject is made of all steps of its simulations.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from eightfold.conformance.judge.arithmetic import saturate, wrap
-from eightfold.conformance.judge.requantizer import bits
+from eightfold.conformance.judge.arithmetic import kept, wrap
 from eightfold.conformance.judge.rules import Features, Mask, bounds, wide
-from eightfold.conformance.judge.subject import Cases, Steps, Subject, Table, named
-from eightfold.conformance.units.dot import differences
+from eightfold.conformance.judge.subject import Cases, Steps, Subject, Table, bits, named, shown
+from eightfold.conformance.units.dot import LENGTH, differences, tile_sums
 from eightfold.golden.fixed_point import Integers, wrap32
-
-LENGTH = 64
-"""Elements that a case has room for."""
 
 
 @dataclass(frozen=True)
 class DotArithmetic:
-    """How a dot product computes; each field is a name out of a table of this module.
+    """How a dot product computes; each field is a name out of a table of this module, or what a
+    register keeps: of a difference of an operand and its zero point, a product, the sum.
 
     The defaults are those of the reference::
 
@@ -55,26 +54,10 @@ OPERANDS: dict[str, Callable[[Integers], Integers]] = {
 ZERO_POINTS: dict[str, Callable[[Integers, Integers], Integers]] = {
     "subtracted": lambda x, zero: x - zero,
     "added": lambda x, zero: x + zero,
-    "missing": lambda x, zero: x,
+    "missing": lambda x, zero: x + 0 * zero,
     "unsigned": lambda x, zero: x - (zero & 0xFF),
 }
 """An operand and its zero point (``input_zero_point``, ``weight_zero_point``)."""
-
-DIFFERENCES: dict[str, Callable[[Integers], Integers]] = {
-    "whole": lambda d: d,
-    "wraps_8": lambda d: wrap(d, 8),
-    "saturates_8": lambda d: saturate(d, 8),
-    "unsigned_9": lambda d: d & 0x1FF,
-}
-"""The register of an operand less its zero point (``input_difference``, ``weight_difference``)."""
-
-PRODUCTS: dict[str, Callable[[Integers], Integers]] = {
-    "whole": lambda p: p,
-    "wraps_16": lambda p: wrap(p, 16),
-    "saturates_16": lambda p: saturate(p, 16),
-    "unsigned_16": lambda p: p & 0xFFFF,
-}
-"""The register of a product (``product``)."""
 
 LENGTHS: dict[str, Callable[[Integers], tuple[Any, Any]]] = {
     "exact": lambda n: (0, n),
@@ -114,8 +97,8 @@ def compute(arithmetic: DotArithmetic, cases: Cases) -> Integers:
         zx, zw = zw, zx
     x = ZERO_POINTS[a.input_zero_point](OPERANDS[a.input](cases["inputs"]), zx[:, None])
     w = ZERO_POINTS[a.weight_zero_point](OPERANDS[a.weight](cases["weights"]), zw[:, None])
-    products = DIFFERENCES[a.input_difference](x) * DIFFERENCES[a.weight_difference](w)
-    products = PRODUCTS[a.product](products)
+    products = kept(x, a.input_difference) * kept(w, a.weight_difference)
+    products = kept(products, a.product)
     # What is beyond the length is not summed, whatever a mistake makes of it.
     first, end = LENGTHS[a.length](n[:, None])
     place = np.arange(LENGTH)
@@ -125,18 +108,14 @@ def compute(arithmetic: DotArithmetic, cases: Cases) -> Integers:
     return wrap32(_accumulate(a.accumulator, before, products, cross + after))
 
 
-def _accumulate(way: str, before: Any, products: Integers, after: Integers) -> Integers:
-    """Return the sum in a register of the name's bits."""
-    kind = way.rpartition("_")[0]
-    width = int(way.rpartition("_")[2])
-    if kind == "wraps":  # wherever it does, the result is the same
-        return wrap(before + products.sum(axis=1) + after, width)
-    if kind == "ends_saturated":
-        return saturate(before + products.sum(axis=1) + after, width)
-    sum_ = saturate(np.broadcast_to(np.asarray(before, np.int64), after.shape), width)
+def _accumulate(how: str, before: Any, products: Integers, after: Integers) -> Integers:
+    """Return the sum in a register, which saturates with every addition; ``ends_``: at the end."""
+    if not how.startswith("saturates"):  # wherever it wraps, the result is the same
+        return kept(before + products.sum(axis=1) + after, how.removeprefix("ends_"))
+    sum_ = kept(np.broadcast_to(np.asarray(before, np.int64), after.shape), how)
     for element in products.T:
-        sum_ = saturate(sum_ + element, width)
-    return saturate(sum_ + after, width)
+        sum_ = kept(sum_ + element, how)
+    return kept(sum_ + after, how)
 
 
 def _of_operand(field: str, one: str, other: str) -> Table:
@@ -177,7 +156,7 @@ def _of_accumulators() -> dict[tuple[Any, ...], str]:
         if width == 16:  # products alone do not leave 24 bits: then only the end saturates
             key = f"{name}_bias_last", "accumulator bias", f"{saturates} last"
             found[key] = f"{text}; the bias is added after the products."
-        found[f"sum_{width}_saturates", "accumulator", f"ends_saturated_{width}"] = (
+        found[f"sum_{width}_saturates", "accumulator", f"ends_saturates_{width}"] = (
             f"The sum of products is whole, and with the bias it saturates to {width} bits{wraps}."
         )
     return found
@@ -280,12 +259,8 @@ def sizes(cases: Cases) -> Integers:
 
 
 def _shown(cases: Cases, index: int, place: int) -> Mapping[str, Any]:
-    n = int(cases["length"][index])
-    numbers = {
-        name: int(cases[name][index])
-        for name in ("length", "input_zero_point", "weight_zero_point", "bias")
-    }
-    return numbers | {name: cases[name][index][:n].tolist() for name in ("inputs", "weights")}
+    fields = shown((), cases, index, place)
+    return fields | {name: fields[name][: fields["length"]] for name in ("inputs", "weights")}
 
 
 def _steps(cases: Cases, index: int, place: int) -> Steps:
@@ -310,3 +285,171 @@ DOT = Subject(
     steps=_steps,
 )
 """The unit ``dot``."""
+
+
+@dataclass(frozen=True)
+class StepArithmetic:
+    """How a processing element computes; the defaults are those of the reference::
+
+    accumulator = wrap32((bias if clear, else accumulator) + sum of (x - zx) * w)
+    """
+
+    input: str = "signed"
+    weight: str = "signed"
+    input_zero_point: str = "subtracted"
+    clear: str = "exact"
+    """``kept``: the bias is added to what there is; ``ignored``; ``late``: a step later;
+    ``one_less`` and ``one_more``: by a count of the tiles."""
+    bias: str = "first"
+    """``each``: with each tile; ``missing``."""
+    tile: str = "whole"
+    """What is added: ``first_missing``, ``last_missing``, ``last_twice``."""
+    accumulator: str = "wraps_32"
+
+
+_OF_TILES: Table = {
+    ("accumulator_not_cleared", "clear", "kept"): "The accumulator is not cleared: a sum and its "
+    "bias are added to the sum before it.",
+    ("clear_ignored", "clear", "ignored"): "The signal to clear has no effect: all tiles are added "
+    "up, and no bias.",
+    ("clear_late", "clear", "late"): "The accumulator is cleared a step late: the first tile is "
+    "added to the sum before.",
+    ("tiles_one_less", "clear", "one_less"): "The tiles are counted, and one too few: the last one "
+    "begins a sum of its own.",
+    ("tiles_one_more", "clear", "one_more"): "The tiles are counted, and one too many: the first "
+    "of the next sum is added as well.",
+    ("first_tile_missing", "tile", "first_missing"): "The first tile is left out: `clear ? bias : "
+    "accumulator + products`.",
+    ("last_tile_missing", "tile", "last_missing"): "The last tile is left out.",
+    ("last_tile_twice", "tile", "last_twice"): "The last tile is added twice.",
+    ("bias_per_tile", "bias", "each"): "The bias is added with each tile, not once a sum.",
+    ("bias_missing", "bias", "missing"): "There is no bias.",
+}
+
+OF_TILES = named(_OF_TILES)
+"""What processing elements do with tiles in place of the reference."""
+
+STEP_MISTAKES = OF_TILES + tuple(
+    each
+    for each in DOT.mistakes
+    if each.changes.keys() <= {"input", "weight", "input_zero_point", "accumulator"}
+    and not str(each.changes.get("accumulator", "")).startswith("ends_")
+    and each.changes.get("weight") != "symmetric"  # no case has a weight of -128
+)
+"""These, and what a dot product does with its operands and its accumulator."""
+
+
+def compute_steps(a: StepArithmetic, cases: Cases, begins: Sequence[int]) -> Integers:
+    """Return the accumulator after each step, int64 of shape (n,). ``begins``: the first steps of
+    simulations, in which the accumulator is 0 before."""
+    zero = cases["input_zero_point"][:, None]
+    x = ZERO_POINTS[a.input_zero_point](OPERANDS[a.input](cases["inputs"]), zero)
+    own = (x * OPERANDS[a.weight](cases["weights"])).sum(axis=1)
+    if a.tile != "whole":
+        where, factor = {
+            "first_missing": ("clear", 0),
+            "last_missing": ("last", 0),
+            "last_twice": ("last", 2),
+        }[a.tile]
+        own = np.where(cases[where] != 0, factor * own, own)
+    resets = set(begins)
+    clears = _clears(a.clear, cases, resets)
+    how, _, width = a.accumulator.rpartition("_")
+    half = 1 << (int(width) - 1)
+    found, accumulator = [], 0
+    lists = (clears, cases["bias"].tolist(), own.tolist())
+    for place, (clear, bias, products) in enumerate(zip(*lists, strict=True)):
+        if place in resets:
+            accumulator = 0
+        if clear and a.clear != "kept":
+            accumulator = 0
+        if a.bias == "each" or (clear and a.bias == "first"):
+            accumulator += bias
+        accumulator += products
+        if how == "wraps":
+            accumulator = (accumulator + half) % (2 * half) - half
+        else:
+            accumulator = min(max(accumulator, -half), half - 1)
+        found.append(accumulator)
+    return np.array(found, np.int64)
+
+
+def _clears(how: str, cases: Cases, begins: set[int]) -> list[bool]:
+    """Return in which steps the accumulator is cleared."""
+    given = (cases["clear"] != 0).tolist()
+    if how == "ignored":
+        return [False] * len(given)
+    if how == "late":
+        return [place not in begins and given[place - 1] for place in range(len(given))]
+    if how not in ("one_less", "one_more"):
+        return given
+    found, left = [], 0
+    for place, tiles in enumerate(cases["tiles"].tolist()):
+        left = 0 if place in begins else left
+        found.append(left == 0)
+        if left == 0:
+            left = max(1, tiles - 1) if how == "one_less" else tiles + 1
+        left -= 1
+    return found
+
+
+def _step_features(cases: Cases, meant: Mask) -> Features:
+    """Return the features of steps: of their fields and the sum."""
+    before, own = tile_sums(cases)
+    total = cases["bias"] + before + own
+    place = np.arange(len(own))
+    index = place - np.maximum.accumulate(np.where(cases["clear"] != 0, place, 0))
+    table: dict[str, Any] = {
+        "a first step": cases["clear"] != 0,
+        "a last step": cases["last"] != 0,
+        "a step that is not the first": cases["clear"] == 0,
+        "a sum of one step": cases["tiles"] == 1,
+        "a bias of 0": cases["bias"] == 0,
+        "a negative bias": cases["bias"] < 0,
+        "a negative sum": total < 0,
+        "a zero point other than 0": cases["input_zero_point"] != 0,
+        "a negative input": (cases["inputs"] < 0).any(axis=1),
+        "a negative weight": (cases["weights"] < 0).any(axis=1),
+    }
+    table |= wide("a sum", total) | wide("a bias", cases["bias"])
+    for name, values in (("a step number", index), ("a case number", place)):
+        table |= bounds(name, values, meant)
+    return table
+
+
+def steps_of(columns: Cases, begins: Sequence[int]) -> tuple[Subject, Cases]:
+    """Return the subject of these steps, and its cases; ``begins``: see `compute_steps`."""
+
+    @cache
+    def whole(a: StepArithmetic) -> Integers:
+        return compute_steps(a, columns, begins)
+
+    def own(cases: Cases, index: int, place: int) -> dict[str, Any]:
+        return shown((), columns, int(cases["place"][index]), place)
+
+    def steps(cases: Cases, index: int, place: int) -> Steps:
+        case = own(cases, index, place)
+        at, right = int(cases["place"][index]), whole(StepArithmetic())
+        total = case["bias"] if case["clear"] else int(right[at - 1])
+        found = [("bias" if case["clear"] else "the result before", total)]
+        for x, w in zip(case["inputs"], case["weights"], strict=True):
+            product = (x - case["input_zero_point"]) * w
+            found.append(
+                (f"{total} + ({x} - zx {case['input_zero_point']}) * {w}", total + product)
+            )
+            total += product
+        return [*found, (f"wrap32({total})", int(right[at]))]
+
+    subject = Subject(
+        name="sequence",
+        mistakes=STEP_MISTAKES,
+        choices=StepArithmetic(),
+        arithmetic=lambda a, cases: whole(a)[cases["place"]],
+        features=_step_features,
+        sizes=lambda cases: np.sum(
+            [bits(np.abs(cases["inputs"]).max(axis=1)), bits(cases["bias"])], axis=0
+        ),
+        shown=own,
+        steps=steps,
+    )
+    return subject, {**columns, "place": np.arange(len(columns["clear"]))}

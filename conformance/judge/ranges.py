@@ -5,8 +5,8 @@ of float32. The three results are whether there is a scale and zero point, the b
 and the zero point.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,18 @@ from numpy.typing import NDArray
 
 from eightfold.conformance.judge.arithmetic import wrap
 from eightfold.conformance.judge.rules import Features, Mask, bounds
-from eightfold.conformance.judge.subject import Cases, Steps, Subject, Table, named
-from eightfold.conformance.judge.tables import scales
+from eightfold.conformance.judge.subject import (
+    Cases,
+    Steps,
+    Subject,
+    Table,
+    mantissa_bits,
+    named,
+    rows,
+    scales,
+    shown,
+)
+from eightfold.conformance.units.fake_quantize import LIMITS, RESULTS
 from eightfold.golden.fake_quantize import ZERO_POINT_TOLERANCE
 from eightfold.golden.fixed_point import Integers
 from eightfold.golden.tpu_mlir.numbers import round_float
@@ -105,8 +115,7 @@ def compute(arithmetic: RangeArithmetic, cases: Cases) -> Integers:
 
 
 def _limits(cases: Cases) -> list[Floats]:
-    names = ("input_low", "input_high", "output_low", "output_high")
-    return [scales(cases[name]).astype(np.float64) for name in names]
+    return [scales(cases[name]).astype(np.float64) for name in LIMITS]
 
 
 def _scale(
@@ -241,22 +250,11 @@ def features(cases: Cases, meant: Mask) -> Features:
 
 def sizes(cases: Cases) -> Integers:
     """Return how hard a range is to follow by hand: bits of its limits' mantissas, shape (n,)."""
-    found = []
-    for name in ("input_low", "input_high", "output_low", "output_high"):
-        mantissa = (cases[name] & 0x7FFFFF) | 0x800000
-        found.append(24 - np.log2(mantissa & -mantissa).astype(np.int64))
-    return np.sum(found, axis=0)
-
-
-def _shown(cases: Cases, index: int, place: int) -> Mapping[str, Any]:
-    names = ("input_low", "input_high", "output_low", "output_high")
-    limits = [float(scales(cases[name][index : index + 1])[0]) for name in names]
-    fields = {name: f"{limit:.9g}" for name, limit in zip(names, limits, strict=True)}
-    return fields | {"levels": int(cases["levels"][index])}
+    return np.sum([mantissa_bits(cases[name]) for name in LIMITS], axis=0)
 
 
 def _steps(cases: Cases, index: int, place: int) -> Steps:
-    case = {name: values[index : index + 1] for name, values in cases.items()}
+    case = rows(cases, slice(index, index + 1))
     valid, scale, zero_point = compute(RangeArithmetic(), case)[0].tolist()
     low, high = (limit.item() for limit in _limits(case)[:2])
     levels = int(case["levels"][0])
@@ -276,7 +274,7 @@ def _steps(cases: Cases, index: int, place: int) -> Steps:
 
 def place_name(place: int) -> str:
     """Return which result one is."""
-    return ("valid", "scale", "zero_point")[place]
+    return RESULTS[place].name
 
 
 def value(result: int, place: int) -> str:
@@ -293,7 +291,7 @@ RANGES = Subject(
     arithmetic=compute,
     features=features,
     sizes=sizes,
-    shown=_shown,
+    shown=partial(shown, LIMITS),
     steps=_steps,
     places=place_name,
     value=value,

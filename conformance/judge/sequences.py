@@ -282,17 +282,15 @@ def _when(row: Row, instead: Instead, free: Mask) -> Iterator[str]:
             yield text
 
 
-PARAMETERS = {
-    "accumulator": ("multiplier", "shift", "zero_point", "low", "high"),
-    "dot": ("input_zero_point", "weight_zero_point", "bias"),
-}
-"""What cases have beside their operands, by unit; a requantizer's form is none of these."""
+PARAMETERS = ("multiplier", "shift", "zero_point", "low", "high")
+PARAMETERS_OF_DOT = ("input_zero_point", "weight_zero_point", "bias")
+"""What cases have beside their operands, of a requantizer and of a dot product."""
 
 
 def _values(row: Row) -> Iterator[tuple[str, str]]:
     """Yield the faults that take parameters or an answer from elsewhere."""
     place = np.arange(len(row.expected))
-    fields = PARAMETERS.get("dot" if row.subject.name == "dot" else "accumulator", ())
+    fields = PARAMETERS_OF_DOT if row.subject.name == "dot" else PARAMETERS
     if all(field in row.cases for field in fields):
         chosen = [fields, *(s for size in (1, 2, 3, 4) for s in combinations(fields, size))]
         # Fewer fields explain more than more do, and all are what is most likely.

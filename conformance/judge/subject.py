@@ -5,7 +5,7 @@ frozen dataclass with a field for each place where one can go wrong, the default
 reference; a `Mistake` changes some of them, so that several at once are as easy as one.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -125,3 +125,29 @@ PART = 1 << 18
 def width(results: NDArray[Any]) -> int:
     """Return how many results a case has."""
     return results.shape[1] if results.ndim == 2 else 1
+
+
+def bits(values: Integers) -> Integers:
+    """Return the bits of magnitudes; 0 has none."""
+    return np.frexp(np.abs(values).astype(np.float64))[1].astype(np.int64)
+
+
+def scales(values: Integers) -> NDArray[np.float32]:
+    """Return float32 of their bits."""
+    return values.astype(np.uint32).view(np.float32)
+
+
+def mantissa_bits(values: Integers) -> Integers:
+    """Return the bits that mantissas of float32 need, whose bits are ``values``."""
+    mantissa = (values & 0x7FFFFF) | 0x800000
+    return bits(mantissa // (mantissa & -mantissa))
+
+
+def shown(reals: Container[str], cases: Cases, index: int, place: int) -> dict[str, Any]:
+    """Return the fields of one case; those that are ``reals`` are bits of float32."""
+    return {
+        name: f"{scales(values[index : index + 1]).item():.9g}"
+        if name in reals
+        else values[index].tolist()
+        for name, values in cases.items()
+    }

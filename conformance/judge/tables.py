@@ -5,7 +5,7 @@ float32.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -14,10 +14,20 @@ from numpy.typing import NDArray
 
 from eightfold.conformance.judge.arithmetic import Arithmetic, reference_arithmetic, wrap
 from eightfold.conformance.judge.arithmetic import compute as requantize
+from eightfold.conformance.judge.dot import ZERO_POINTS
 from eightfold.conformance.judge.forms import FORMS, Form
-from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds
-from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, named, rows
+from eightfold.conformance.judge.subject import (
+    Cases,
+    Mistake,
+    Steps,
+    Subject,
+    bits,
+    mantissa_bits,
+    named,
+    rows,
+    scales,
+)
 from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.conformance.units.tables import OPERATORS
 from eightfold.golden.fixed_point import (
@@ -110,13 +120,6 @@ as beyond the upper end."""
 STEPS = {"LOGISTIC": {"exact": 256, "one_less": 255}, "TANH": {"exact": 128, "one_less": 127}}
 """By how much the function is multiplied (``steps``)."""
 
-ZERO_POINTS: dict[str, Callable[[Integers, Integers], Integers]] = {
-    "subtracted": lambda q, zero: q - zero,
-    "added": lambda q, zero: q + zero,
-    "missing": lambda q, zero: q + 0 * zero,
-}
-"""A code and the input's zero point (``input_zero_point``)."""
-
 CLAMPS: dict[str, Callable[[Integers], Integers]] = {
     "int8": lambda v: np.clip(v, -128, 127),
     "wraps": lambda v: wrap(v, 8),
@@ -158,11 +161,6 @@ OFFSETS = {"LOGISTIC": -128, "TANH": 0}
 
 DROPPED = {"LOGISTIC": 23, "TANH": 24}
 """Bits that TFLite Micro rounds off."""
-
-
-def scales(values: Integers) -> NDArray[np.float32]:
-    """Return float32 of their bits."""
-    return values.astype(np.uint32).view(np.float32)
 
 
 def compute(arithmetic: TableArithmetic, operator: str, cases: Cases) -> Integers:
@@ -373,9 +371,8 @@ def sizes(cases: Cases) -> Integers:
     """Return how hard a table is to follow by hand: the bits of its numbers, shape (n,)."""
     found = []
     for side in ("input", "output"):
-        mantissa = (cases[f"{side}_scale"] & 0x7FFFFF) | 0x800000
-        exponent = np.abs((cases[f"{side}_scale"] >> 23) - 127)
-        found += [bits(mantissa // (mantissa & -mantissa)), bits(exponent)]
+        scale = cases[f"{side}_scale"]
+        found += [mantissa_bits(scale), bits((scale >> 23) - 127)]
         found.append(bits(cases[f"{side}_zero_point"]))
     return np.sum(found, axis=0)
 
@@ -456,8 +453,7 @@ def compute_quantize(choices: QuantizeArithmetic, form: Form, cases: Cases) -> I
         "low": np.full(codes.size, -128),
         "high": np.full(codes.size, 127),
     }
-    inner = Arithmetic(**{field.name: getattr(choices, field.name) for field in fields(Arithmetic)})
-    return ORDERS[choices.order](requantize(inner, form, flat).reshape(codes.shape))
+    return ORDERS[choices.order](requantize(choices, form, flat).reshape(codes.shape))
 
 
 @cache

@@ -3,7 +3,7 @@
 Cases are the columns of `eightfold.conformance.units.tpu_mlir`, in int64; floats are their bits.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,11 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.judge.arithmetic import wrap
-from eightfold.conformance.judge.requantizer import bits
 from eightfold.conformance.judge.rules import Features, Mask, bounds
-from eightfold.conformance.judge.subject import Cases, Mistake, Steps, Subject, Table, named
-from eightfold.conformance.judge.tables import scales
-from eightfold.conformance.units.tpu_mlir import COLUMNS, TAPS, TEXTS
+from eightfold.conformance.judge.subject import (
+    Cases,
+    Mistake,
+    Steps,
+    Subject,
+    Table,
+    bits,
+    named,
+    rows,
+    scales,
+    shown,
+)
+from eightfold.conformance.units.tpu_mlir import COLUMNS, TEXTS, seen
 from eightfold.golden.fixed_point import Integers
 from eightfold.golden.rounding import ROUNDINGS, rounding_shift
 from eightfold.golden.tpu_mlir.numbers import round_float
@@ -76,9 +85,7 @@ def _shifted(a: FormArithmetic, total: Integers, factor: Integers, shift: Intege
 
 def _seen(a: FormArithmetic, cases: Cases) -> Integers:
     """Return the codes of a window, with its padding."""
-    inside = (cases["inside"][:, None] >> np.arange(TAPS)) & 1
-    fill = cases["input_zero_point"] * (a.padding == "zero_point")
-    return np.where(inside, cases["inputs"], fill[:, None])
+    return seen(cases, cases["input_zero_point"] * (a.padding == "zero_point"))
 
 
 def _sum(a: FormArithmetic, cases: Cases) -> Integers:
@@ -214,17 +221,12 @@ def _sizes(cases: Cases) -> Integers:
     return np.sum(found, axis=0)
 
 
-def _shown(cases: Cases, index: int, place: int) -> Mapping[str, Any]:
-    return {
-        name: f"{scales(values[index : index + 1]).item():.9g}"
-        if TEXTS[name][2].startswith("float32")
-        else values[index].tolist()
-        for name, values in cases.items()
-    }
+REALS = [name for name, (*_, text) in TEXTS.items() if text.startswith("float32")]
+"""Columns that are bits of float32."""
 
 
 def _steps(unit: str, cases: Cases, index: int, place: int) -> Steps:
-    case = {name: values[index : index + 1] for name, values in cases.items()}
+    case = rows(cases, slice(index, index + 1))
     whole = _VALUES[unit](FormArithmetic(), {"zero_point": 0 * case["uint8"], **case})
     result = int(compute(unit, FormArithmetic(), case)[0])
     return [("rounded, with its zero point", int(whole[0])), (f"saturate({int(whole[0])})", result)]
@@ -238,7 +240,7 @@ SUBJECTS: dict[str, Subject] = {
         arithmetic=partial(compute, unit),
         features=_features,
         sizes=_sizes,
-        shown=_shown,
+        shown=partial(shown, REALS),
         steps=partial(_steps, unit),
     )
     for unit in COLUMNS

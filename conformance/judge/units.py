@@ -10,7 +10,7 @@ from eightfold.conformance.answers import Columns, Simulation, UnitAnswers
 from eightfold.conformance.citation import broken
 from eightfold.conformance.judge.contracts import contract_of
 from eightfold.conformance.judge.diagnosis import UnitVerdict, examine
-from eightfold.conformance.judge.dot import DOT
+from eightfold.conformance.judge.dot import DOT, steps_of
 from eightfold.conformance.judge.forms import cases_of
 from eightfold.conformance.judge.ranges import RANGES
 from eightfold.conformance.judge.sequences import (
@@ -21,7 +21,6 @@ from eightfold.conformance.judge.sequences import (
     faults_of,
     is_control,
 )
-from eightfold.conformance.judge.steps import steps_of
 from eightfold.conformance.judge.subject import Cases, Subject, agree
 from eightfold.conformance.judge.tables import parts_of
 from eightfold.conformance.judge.tpu_mlir import SUBJECTS
@@ -117,16 +116,16 @@ def judge_unit(
         for part in parts
     ]
     judged = [(part.label, verdict) for part, verdict in zip(parts, verdicts, strict=True)]
+    explained = _mistakes(verdicts)
     control = _control(parts, verdicts, expected, results, simulations)
+    mistakes, said = control or (explained, tuple(_sentences(judged)))
     kinds = dict(zip(named.tolist(), cases.kinds.tolist(), strict=True))
     failed = sorted(
         (_with_kind(each, kinds[int(each.name)]) for found in verdicts for each in found.failed),
         key=lambda each: int(each.name),
     )
     counts = {outcome: sum(each.counts[outcome] for each in verdicts) for outcome in CaseOutcome}
-    mistakes = _mistakes(verdicts) if control is None else control.mistakes
-    explained = mistakes or _mistakes(verdicts)
-    moved = "" if explained else displacement_sentence(cases.results, answers.results)
+    moved = "" if mistakes or explained else displacement_sentence(cases.results, answers.results)
     note = answers.note.strip().rstrip(".")
     deviates = answers.extra or any(n for outcome, n in counts.items() if outcome)
     return ClaimFinding(
@@ -136,7 +135,7 @@ def judge_unit(
         mistakes=mistakes,
         rules=broken(unit, mistakes) if deviates and profile.spec == "tflite" else (),
         diagnosis=(
-            *(_sentences(judged) if control is None else control.diagnosis),
+            *said,
             *([moved] if moved else []),
             *_by_kind(cases.kinds, ~agree(results, expected)),
             *([f"What answered has said: {note}."] if note else []),
@@ -163,23 +162,16 @@ class _Part:
     """What its sentences begin with."""
 
 
-@dataclass(frozen=True)
-class _Control:
-    """A fault of control in place of what arithmetic may explain."""
-
-    mistakes: tuple[str, ...]
-    diagnosis: tuple[str, ...]
-
-
 def _control(
     parts: list[_Part],
     verdicts: list[UnitVerdict],
     expected: Integers,
     results: Integers,
     simulations: tuple[Simulation, ...],
-) -> _Control | None:
-    """Return what is wrong of the order of cases and their neighbours; None where that is nothing,
-    or a mistake of the arithmetic explains it, also when failing cases were asked again."""
+) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return the faults of the order of cases and their neighbours, and what is said of them; None
+    where there are none, or a mistake of the arithmetic explains all, also when failing cases were
+    asked again."""
     again = dict[str, tuple[int, int]]()
     for each in simulations:
         for how, pair in each.again.items():
@@ -208,10 +200,10 @@ def _control(
         text = f"{names[0]}: {FAULTS[names[0]].sentence} ({where.strip().rstrip('.')}.)"
         also = [f"These explain them as well: {', '.join(names[1:])}."] if names[1:] else []
         explains = f"It explains all {len(results)} answers."
-        return _Control(names, (*sentences, f"{text} {explains}", *also))
+        return names, (*sentences, f"{text} {explains}", *also)
     if not is_control(again):
         return None
-    return _Control((), (*sentences, "No fault of control with a name gives every answer."))
+    return (), (*sentences, "No fault of control with a name gives every answer.")
 
 
 def _parts(

@@ -6,7 +6,7 @@
 import numpy as np
 
 from eightfold.conformance.profile import Profile
-from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind, as_columns
+from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind, columns_of
 from eightfold.golden.fake_quantize import NoInt8Error, from_int8, to_int8
 from eightfold.golden.quantization import Quantization
 
@@ -35,14 +35,7 @@ def fake_quantize_cases(profile: Profile, level: Level, rng: np.random.Generator
             rows.append((*(int(limit.view(np.uint32)) for limit in limits), levels))
             results.append(_result(limits, levels))
             kinds.append(kind)
-    inputs = np.array(rows, dtype=np.int64).T
-    outputs = np.array(results, dtype=np.int64).T
-    return UnitCases(
-        as_columns(INPUTS, {c.name: v for c, v in zip(INPUTS, inputs, strict=True)}),
-        as_columns(RESULTS, {c.name: v for c, v in zip(RESULTS, outputs, strict=True)}),
-        np.array(kinds),
-        {},
-    )
+    return UnitCases(columns_of(INPUTS, rows), columns_of(RESULTS, results), np.array(kinds), {})
 
 
 Range = tuple[np.float32, np.float32, np.float32, np.float32]

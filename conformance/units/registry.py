@@ -1,19 +1,20 @@
 """The units by name, and their cases by name, profile, level and seed."""
 
 import zlib
+from dataclasses import replace
 
 import numpy as np
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import EVERY_UNIT, Profile, parted
-from eightfold.conformance.units import dot, fake_quantize, requantizer, sequence, tables
+from eightfold.conformance.units import dot, fake_quantize, requantizer, tables
 from eightfold.conformance.units.tpu_mlir import FORM_KINDS
-from eightfold.conformance.units.unit import LEVELS, Level, UnitCases, UnitKind
+from eightfold.conformance.units.unit import LEVELS, Level, UnitCases, UnitKind, as_columns
 
 UNIT_KINDS: dict[str, UnitKind] = {
     kind.name: kind
     for kind in (
-        *(module.UNIT for module in (requantizer, dot, tables, fake_quantize, sequence)),
+        *(requantizer.UNIT, dot.UNIT, tables.UNIT, fake_quantize.UNIT, dot.SEQUENCE),
         *FORM_KINDS,
     )
 }
@@ -27,7 +28,7 @@ def unit_cases(unit: str, profile: Profile, level: Level = "smoke", seed: int = 
     name, aspect = parted(unit)
     kind = UNIT_KINDS.get(name)
     make = kind and (kind.beyond if aspect == "beyond-spec" else None if aspect else kind.make)
-    if make is None:
+    if kind is None or make is None:
         raise InputError(f"no unit {unit!r}; use {', '.join(EVERY_UNIT)}")
     if level not in LEVELS:
         raise InputError(f"no level {level!r}; use {', '.join(LEVELS)}")
@@ -37,4 +38,8 @@ def unit_cases(unit: str, profile: Profile, level: Level = "smoke", seed: int = 
     cases = make(profile, level, rng)
     if not len(cases):
         raise InputError(f"profile {profile.name}: its limits leave no case of {unit}")
-    return cases
+    return replace(
+        cases,
+        inputs=as_columns(kind.inputs, cases.inputs),
+        results=as_columns(kind.results, cases.results),
+    )

@@ -17,7 +17,7 @@ from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile, ProfileLimits
 from eightfold.conformance.units import requantize
 from eightfold.conformance.units.requantize import Cases, Domain, concatenate, take
-from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind, as_columns
+from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, srdhm, wrap32
 from eightfold.golden.rounding import rounding_shift
 
@@ -105,7 +105,9 @@ def requantizer_cases(
     if not beyond and limits != free:
         least = requantizer_cases(replace(profile, limits=free), level, np.random.default_rng(0))
         short = max(len(least) - sum(map(len, kinds)), 0)
-        more = _random(rng, domain, -(-4 * short // len(domain.shifts)))
+        each = -(-4 * short // len(domain.shifts))
+        more = _of_each_shift(rng, domain, each)
+        more["random"] = requantize.random_cases(rng, domain, each * len(domain.shifts))
         for others, (kind, cases) in zip((3, 2, 1, 0), more.items(), strict=True):
             cases = take(cases, asked(cases) & _is_defined(profile, domain, cases))
             chosen = rng.permutation(len(cases["acc"]))[: -(-short // (others + 1))]
@@ -128,7 +130,7 @@ def requantizer_cases(
     results = {"result": domain.results(cases)}
     if not beyond:
         _check_shows_something(profile, inputs, results["result"])
-    return UnitCases(as_columns(INPUTS, inputs), as_columns(RESULTS, results), kinds, left_out)
+    return UnitCases(inputs, results, kinds, left_out)
 
 
 def _drawn(rng: np.random.Generator, whole: Domain, domain: Domain, count: int) -> dict[str, Cases]:
@@ -138,9 +140,7 @@ def _drawn(rng: np.random.Generator, whole: Domain, domain: Domain, count: int) 
     return {
         "corner": requantize.corner_cases(rng, whole),
         "first tie": requantize.first_tie_cases(rng, whole, count),
-        "second tie": requantize.second_tie_cases(rng, whole, count),
-        "edge": requantize.edge_cases(rng, whole, count),
-        "near": requantize.near_cases(rng, whole, count),
+        **_of_each_shift(rng, whole, count),
         "power": requantize.power_cases(rng, whole),
         "wrap": take(at_ends, wraps),
         "end": take(at_ends, ~wraps),
@@ -148,13 +148,12 @@ def _drawn(rng: np.random.Generator, whole: Domain, domain: Domain, count: int) 
     }
 
 
-def _random(rng: np.random.Generator, domain: Domain, count: int) -> dict[str, Cases]:
-    """Return cases by kind, of kinds of which there are as many as one likes."""
+def _of_each_shift(rng: np.random.Generator, domain: Domain, count: int) -> dict[str, Cases]:
+    """Return as many cases of each shift as one likes, by kind."""
     return {
         "second tie": requantize.second_tie_cases(rng, domain, count),
         "edge": requantize.edge_cases(rng, domain, count),
         "near": requantize.near_cases(rng, domain, count),
-        "random": requantize.random_cases(rng, domain, count * len(domain.shifts)),
     }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.profile import Profile
-from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind, as_columns
+from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind, columns_of
 from eightfold.golden.errors import RejectedError, SpecError
 from eightfold.golden.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from eightfold.golden.quantization import Quantization, clamp
@@ -52,14 +52,9 @@ def table_cases(profile: Profile, level: Level, rng: np.random.Generator) -> Uni
             )
             tables.append(table)
             kinds.append(kind)
-    columns = zip(*rows, strict=True)
-    inputs = {c.name: np.array(v, dtype=np.int64) for c, v in zip(INPUTS, columns, strict=True)}
-    return UnitCases(
-        as_columns(INPUTS, inputs),
-        as_columns(RESULTS, {"result": np.array(tables)}),
-        np.array(kinds),
-        {"without a result": undefined},
-    )
+    results = {"result": np.array(tables)}
+    left_out = {"without a result": undefined}
+    return UnitCases(columns_of(INPUTS, rows), results, np.array(kinds), left_out)
 
 
 def _drawn(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.conformance.profile import Profile
-from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind, as_columns
+from eightfold.conformance.units.unit import Column, Level, UnitCases, UnitKind
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.tpu_mlir import elementwise, numbers, windows
 
@@ -126,11 +126,16 @@ def drawn(
     return held + 128 * before["uint8"].reshape(-1, *[1] * (len(shape) - 1))
 
 
+def seen(cases: Mapping[str, NDArray[Any]], fill: NDArray[Any]) -> NDArray[Any]:
+    """Return the codes of windows, of a row each, with ``fill`` where they are not in the image."""
+    inside = (cases["inside"][:, None] >> np.arange(TAPS)) & 1
+    return np.where(inside, cases["inputs"], fill[:, None])
+
+
 def _sums(before: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
     """Return what is rounded, but for AvgPool's Offset and the scale of an asymmetric Add."""
     if "inside" in before:
-        inside = (before["inside"][:, None] >> np.arange(TAPS)) & 1
-        codes = np.where(inside, before["inputs"], before["input_zero_point"][:, None])
+        codes = seen(before, before["input_zero_point"])
         return before["scale"].view(np.float32) * codes.sum(axis=1).astype(np.float32)
     one, other = (
         before[scale].view(np.float32) * (before[x] - before[zero]).astype(np.float32)
@@ -214,14 +219,12 @@ def form_cases(unit: str, profile: Profile, level: Level, rng: np.random.Generat
             values = values % 127
         real = column.text.startswith("float32")
         inputs[column.name] = values.astype(np.float32).view(np.uint32) if real else values
-    columns = as_columns(COLUMNS[unit], inputs)
     results = [
         GOLDEN[unit](*operands_of(unit, case), **options_of(unit, case)).flat[0]
-        for case in rows_of(columns)
+        for case in rows_of(inputs)
     ]
     kinds = np.where(inputs["uint8"] == 1, "uint8", "int8")
-    outputs = as_columns(RESULTS, {"result": np.array(results, np.int64)})
-    return UnitCases(columns, outputs, kinds, {})
+    return UnitCases(inputs, {"result": np.array(results, np.int64)}, kinds, {})
 
 
 def rows_of(columns: Mapping[str, NDArray[Any]]) -> list[Case]:

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import cast
 
 from eightfold.conformance.adapters.adapter import ModelRunner, load_adapter
+from eightfold.conformance.judge.dot import OF_TILES as STEP_MISTAKES
 from eightfold.conformance.judge.forms import FORMS
 from eightfold.conformance.judge.models import tolerances
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.judge.models.impact import Impact
 from eightfold.conformance.judge.models.mistakes import MistakeNames, names_told
 from eightfold.conformance.judge.sequences import FAULTS
-from eightfold.conformance.judge.steps import OF_TILES as STEP_MISTAKES
 from eightfold.conformance.judge.variants import MISTAKES
 from eightfold.conformance.liars import Named, every_liar
 from eightfold.conformance.profile import OPERATORS, PROFILES

@@ -4,11 +4,9 @@ import json
 from fnmatch import filter as matches
 from itertools import islice
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from eightfold.conformance.answers import UnitAnswers
 from eightfold.conformance.citation import (
     BROKEN,
     DEFAULTS,
@@ -18,19 +16,17 @@ from eightfold.conformance.citation import (
     mistakes_of_rule,
 )
 from eightfold.conformance.commands import spec
+from eightfold.conformance.judge.contracts import requantizer
 from eightfold.conformance.judge.dot import DOT
-from eightfold.conformance.judge.forms import FORMS, cases_of
 from eightfold.conformance.judge.models.mistakes import operator_mistakes, operator_power
 from eightfold.conformance.judge.models.subject import OperatorRun
-from eightfold.conformance.judge.requantizer import requantizer
 from eightfold.conformance.judge.tables import float_table
-from eightfold.conformance.judge.units import judge_unit
-from eightfold.conformance.judge.variants import MISTAKES, results_with
 from eightfold.conformance.profile import CLAIMS, OPERATORS, PROFILES
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.vectors.models import operator_cases
 from eightfold.operators import load_model
 from eightfold.operators.spec import ARITHMETIC, RULES, rule, rules_of
+from tests.support.conformance.requantizations import judged
 
 
 @pytest.mark.parametrize("operator", ["GENERAL", *OPERATORS])
@@ -87,13 +83,8 @@ def test_a_claim_breaks_the_rules_of_its_mistakes(
 @pytest.mark.parametrize("profile", ["tflite", "tpu-mlir"])
 def test_a_finding_cites_what_is_broken(profile: str) -> None:
     cases = unit_cases("requantizer", PROFILES[profile], "smoke")
-    right = {name: values.astype(np.int64) for name, values in cases.results.items()}
-    finding = judge_unit("requantizer", PROFILES[profile], cases, UnitAnswers(results=right))
-    assert finding.rules == ()
-    form = FORMS["tflite" if profile == "tflite" else "tpu_mlir_32"]
-    asked = cases_of(form.name, cases.inputs)
-    wrong = {"result": results_with(form, asked, MISTAKES["clamp_symmetric"])}
-    finding = judge_unit("requantizer", PROFILES[profile], cases, UnitAnswers(results=wrong))
+    assert judged(PROFILES[profile], cases).rules == ()
+    finding = judged(PROFILES[profile], cases, "clamp_symmetric")
     assert finding.mistakes == ("clamp_symmetric",)
     cited = f"It breaks TFL8-GENERAL-4: {rule('TFL8-GENERAL-4').text}" in finding.lines("smoke")
     assert cited == (profile == "tflite")

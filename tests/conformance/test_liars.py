@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from eightfold.conformance.judge.diagnosis import judge
+from eightfold.conformance.judge.diagnosis import examine, judge
 from eightfold.conformance.judge.forms import FORMS
 from eightfold.conformance.judge.subject import pairs
 from eightfold.conformance.judge.tpu_mlir import SUBJECTS
@@ -22,7 +22,6 @@ from eightfold.conformance.liars import (
     form_results,
     liar_cases,
     liar_results,
-    name_form_liars,
     name_liars,
 )
 from eightfold.conformance.profile import PROFILES
@@ -99,14 +98,16 @@ def test_the_rtl_of_each_mistake_of_a_form_is_what_is_said_and_named(
     unit: str, simulator: str
 ) -> None:
     """And a right form conforms; what cases cannot tell is named together."""
-    columns = unit_cases(unit, PROFILES["tpu-mlir"], "smoke").inputs
-    cases = {name: values.astype(np.int64) for name, values in columns.items()}
-    liars = [(), *((mistake,) for mistake in SUBJECTS[unit].mistakes)]
-    results = form_results(unit, cases, liars, simulator)
-    for mistakes, theirs in zip(liars, results, strict=True):
-        expected = SUBJECTS[unit].compute(cases, mistakes)
+    drawn, subject = unit_cases(unit, PROFILES["tpu-mlir"], "smoke"), SUBJECTS[unit]
+    cases = {name: values.astype(np.int64) for name, values in drawn.inputs.items()}
+    liars = [(), *((mistake,) for mistake in subject.mistakes)]
+    found = []
+    for mistakes, theirs in zip(liars, form_results(unit, cases, liars, simulator), strict=True):
+        expected = subject.compute(cases, mistakes)
         np.testing.assert_array_equal(theirs, expected, err_msg=str(mistakes))
-    found = list(name_form_liars(unit, simulator))
+        verdict = examine(subject, cases, drawn.results["result"].astype(np.int64), theirs)
+        names = tuple(mistake.name for mistake in mistakes)
+        found.append(Named(unit, names, simulator, verdict))
     assert [each.mistakes for each in found if wrong(each)] == []
     assert found[0].verdict.power.unseen == ()
 

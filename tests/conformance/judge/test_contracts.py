@@ -4,29 +4,19 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.answers import UnitAnswers
 from eightfold.conformance.judge.contracts import contract_cases, contract_of
 from eightfold.conformance.judge.forms import FORMS, cases_of, take
 from eightfold.conformance.judge.subject import rows
-from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, results_with
 from eightfold.conformance.profile import Profile, Waiver
 from eightfold.conformance.units.registry import unit_cases
-from eightfold.conformance.units.unit import UnitCases
-from eightfold.conformance.verdict import ClaimFinding
+from tests.support.conformance.requantizations import judged
 
 PAIR = "second_half_up and relu_at_0"
 
 
 def kept(contract: str) -> Profile:
     return Profile.from_dict({"name": "mine", "contract": contract})
-
-
-def judged(profile: Profile, cases: UnitCases, *made: str) -> ClaimFinding:
-    """Return what is found of a unit that makes some mistakes of the spec."""
-    mistakes = [MISTAKES[name] for name in made]
-    results = results_with(FORMS[profile.form], cases_of(profile.form, cases.inputs), *mistakes)
-    return judge_unit("requantizer", profile, cases, UnitAnswers(results={"result": results}))
 
 
 @pytest.mark.parametrize("name", [each.name for each in mistakes_of("tflite")] + [PAIR])

@@ -17,8 +17,8 @@ from eightfold.conformance.answers import (
     pack_unit,
     unpack_unit,
 )
+from eightfold.conformance.judge.contracts import requantizer
 from eightfold.conformance.judge.forms import cases_of
-from eightfold.conformance.judge.requantizer import requantizer
 from eightfold.conformance.judge.sequences import (
     ALONE,
     FAULTS,

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from eightfold.conformance.judge import diagnosis
+from eightfold.conformance.judge.contracts import requantizer
 from eightfold.conformance.judge.diagnosis import UnitVerdict, examine
 from eightfold.conformance.judge.dot import DOT
 from eightfold.conformance.judge.forms import FORMS
 from eightfold.conformance.judge.power import Power, power
 from eightfold.conformance.judge.ranges import RANGES
-from eightfold.conformance.judge.requantizer import requantizer
 from eightfold.conformance.judge.subject import Cases, Subject, pairs
 from eightfold.conformance.judge.tables import float_table, quantize_table
 from eightfold.conformance.judge.tpu_mlir import SUBJECTS as TPU_MLIR

@@ -15,6 +15,7 @@ from eightfold.conformance.profile import PROFILES, UNITS
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.verdict import LISTED, CaseOutcome, ClaimFinding
+from tests.support.conformance.requantizations import judged
 
 TFLITE = PROFILES["tflite"]
 
@@ -59,15 +60,14 @@ def test_the_form_is_the_profiles() -> None:
 def test_a_requantizers_mistake_is_named(name: str, mistake: str) -> None:
     profile = PROFILES[name]
     cases = unit_cases("requantizer", profile, "smoke", 0)
-    form = profile.form
-    results = results_with(FORMS[form], cases_of(form, cases.inputs), MISTAKES[mistake])
-    finding = judge_unit("requantizer", profile, cases, UnitAnswers(results={"result": results}))
+    finding = judged(profile, cases, mistake)
     assert finding.mistakes == (mistake,)
     assert finding.diagnosis[0].startswith(f"{mistake}: {MISTAKES[mistake].sentence}")
     assert "second tie" in finding.diagnosis[-1] or name != "tflite"
     index = int(finding.failed[0].name)
-    got, wanted = results[index], cases.results["result"][index]
-    assert finding.failed[0].message == f"{got} instead of {wanted} ({cases.kinds[index]})"
+    got = results_with(FORMS[profile.form], cases_of(profile.form, cases.inputs), MISTAKES[mistake])
+    said = f"{got[index]} instead of {cases.results['result'][index]} ({cases.kinds[index]})"
+    assert finding.failed[0].message == said
     assert finding.smallest[0].startswith("case ") and "theirs: " in finding.smallest[-1]
 
 

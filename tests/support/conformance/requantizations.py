@@ -2,8 +2,13 @@
 
 import numpy as np
 
-from eightfold.conformance.judge.forms import FORMS, Cases
-from eightfold.conformance.judge.variants import mistakes_of, results_with
+from eightfold.conformance.answers import UnitAnswers
+from eightfold.conformance.judge.forms import FORMS, Cases, cases_of
+from eightfold.conformance.judge.units import judge_unit
+from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, results_with
+from eightfold.conformance.profile import Profile
+from eightfold.conformance.units.unit import UnitCases
+from eightfold.conformance.verdict import ClaimFinding
 from eightfold.golden.fixed_point import wrap32
 from eightfold.sim.benches import requantizer as stimuli
 
@@ -66,3 +71,10 @@ def telling_cases(form: str, seed: int, biased: bool = False) -> Cases:
         kept.update(np.flatnonzero(one != codes[0])[:2].tolist())
     chosen = np.array(sorted(kept))
     return {name: values[chosen] for name, values in cases.items()}
+
+
+def judged(profile: Profile, cases: UnitCases, *made: str) -> ClaimFinding:
+    """Return what is found of a requantizer that makes some mistakes of the spec."""
+    mistakes = [MISTAKES[name] for name in made]
+    results = results_with(FORMS[profile.form], cases_of(profile.form, cases.inputs), *mistakes)
+    return judge_unit("requantizer", profile, cases, UnitAnswers(results={"result": results}))
