@@ -21,6 +21,8 @@ from eightfold.common.extras import installed_versions
 from eightfold.common.files import write_file
 from eightfold.common.program import one_line_errors
 from eightfold.conformance.adapters.adapter import load_adapter
+from eightfold.conformance.identify import profile_text
+from eightfold.conformance.profile import Profile
 from lab.others import HERE, RESULTS, read_results, units
 
 
@@ -68,7 +70,7 @@ def judged(
     with tempfile.TemporaryDirectory(prefix="eightfold-") as name:
         profile, report = Path(name) / "profile.toml", Path(name) / "found.json"
         if unit["rtl"]:
-            profile.write_text(as_toml(unit, contract), encoding="utf-8")
+            profile.write_text(profile_text(profile_of(unit, contract)), encoding="utf-8")
         adapter = f"{HERE / 'adapters.py'}:{unit['adapter']}" if unit["rtl"] else unit["adapter"]
         claimed = str(profile) if unit["rtl"] else unit["profile"]
         options = ("--profile", claimed, "--level", level, "--workers", "1", "--json", str(report))
@@ -86,13 +88,11 @@ def judged(
         return summary(found, unit["show"], installed_versions(own))
 
 
-def as_toml(unit: Mapping[str, Any], contract: str) -> str:
-    """Return a unit's profile as TOML: JSON writes its texts, numbers and lists the same."""
+def profile_of(unit: Mapping[str, Any], contract: str) -> Profile:
+    """Return the profile of a unit in RTL."""
     fields = {"name": unit["name"], "claims": [unit["rtl"].get("unit", "requantizer")]}
     fields |= {"contract": contract} if contract else {}
-    lines = [f"{name} = {json.dumps(value)}" for name, value in fields.items()]
-    limits = [f"{name} = {json.dumps(value)}" for name, value in unit["profile"].items()]
-    return "\n".join([*lines, "[limits]", *limits, ""])
+    return Profile.from_dict({**fields, "limits": unit["profile"]})
 
 
 def summary(

@@ -9,10 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from eightfold.conformance.adapters.adapter import BUILTIN, load_adapter
+from eightfold.conformance.identify import profile_text
 from eightfold.conformance.profile import PROFILES, Profile
 from lab.documents.others import grade, not_exact, unit_table
 from lab.others import HERE, read_results, units
-from lab.others.__main__ import as_toml, main, summary, why_not
+from lab.others.__main__ import main, profile_of, summary, why_not
 
 
 @pytest.mark.parametrize("unit", units(), ids=lambda unit: unit["adapter"])
@@ -23,7 +24,8 @@ def test_each_unit_of_the_recipe_can_be_asked(unit: dict) -> None:
     adapter = load_adapter(f"{HERE / 'adapters.py'}:{unit['adapter']}")
     assert all(getattr(adapter, name) == value for name, value in unit["rtl"].items())
     for contract in {"", unit["contract"]}:
-        assert Profile.from_dict(tomllib.loads(as_toml(unit, contract))).name == unit["name"]
+        profile = profile_of(unit, contract)
+        assert Profile.from_dict(tomllib.loads(profile_text(profile))) == profile
     assert bool(unit["repository"]) == bool(unit["commit"]) == bool(unit["files"])
 
 
