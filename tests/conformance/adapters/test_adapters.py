@@ -27,7 +27,7 @@ from eightfold.conformance.answers import MISSING, UNKNOWN
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.registry import unit_cases
 from tests.support.conformance import streams
-from tests.support.conformance.streams import ADDS, bytes_of, columns
+from tests.support.conformance.streams import ADDS, bytes_of, columns, needs_ghdl, needs_icarus
 
 ADAPTER = """
 from eightfold.conformance.adapters import StreamAdapter
@@ -203,15 +203,13 @@ def test_what_is_no_formula_is_refused(formula: object, message: str) -> None:
 
 HERE = Path(streams.__file__).parent
 
-needs_ghdl = pytest.mark.skipif(shutil.which("ghdl") is None, reason="no GHDL")
-
 
 def init(file: Path, *options: str) -> None:
     arguments = ["conform", "init", str(file), *options, "-o", str(file.parent)]
     commands(arguments, standalone_mode=False)
 
 
-@pytest.mark.skipif(shutil.which("iverilog") is None, reason="no Icarus")
+@needs_icarus
 def test_a_module_with_usual_names_is_asked_as_it_was_drafted(tmp_path: Path) -> None:
     shutil.copy(HERE / "requantize.v", tmp_path)
     init(tmp_path / "requantize.v")

@@ -2,7 +2,6 @@
 does."""
 
 import os
-import shutil
 import subprocess
 from collections.abc import Callable
 from functools import partial
@@ -13,12 +12,12 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.stream import StreamAdapter
+from eightfold.conformance.answers import Columns
 from eightfold.conformance.liars import ControlLiar, LyingSequence, LyingStream
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.results.folders import judge_folders
 from eightfold.conformance.results.unit_results import read_words
 from eightfold.conformance.units.registry import UNIT_KINDS
-from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.vectors.unit_files import write_unit
 from eightfold.conformance.verdict import Statement
 from eightfold.sim.simulator.toolchain import tool_environment, verilator_root
@@ -30,10 +29,10 @@ from tests.support.conformance.streams import (
     Requantize,
     changed,
     columns,
+    needs_ghdl,
+    needs_icarus,
+    write_benches,
 )
-
-needs_icarus = pytest.mark.skipif(shutil.which("iverilog") is None, reason="no Icarus")
-needs_ghdl = pytest.mark.skipif(shutil.which("ghdl") is None, reason="no GHDL")
 
 
 def words(folder: Path, *command: str) -> str:
@@ -91,9 +90,9 @@ def test_a_right_unit_conforms_by_the_files(
     assert judged(tmp_path).holds
 
 
-def right_shifts(count: int) -> UnitCases:
+def right_shifts(count: int) -> Columns:
     cases = columns(count)
-    return UnitCases({**cases, "shift": -np.abs(cases["shift"])}, {}, np.full(count, ""), {})
+    return {**cases, "shift": -np.abs(cases["shift"])}
 
 
 @pytest.mark.parametrize(("kind", "simulate"), ROUTES)
@@ -102,8 +101,7 @@ def test_pauses_are_the_same_in_each_language(
     kind: type[StreamAdapter], simulate: Callable[[Path, Path], str], tmp_path: Path
 ) -> None:
     adapter = kind()
-    for name, text in adapter.bench_files(right_shifts(700), "nobody's cases", seed=3).items():
-        (tmp_path / name).write_bytes(text)
+    write_benches(tmp_path, adapter, right_shifts(700), seed=3)
     said = simulate(tmp_path, adapter.path("sources", adapter.sources[0]))
     # Another sequence of pauses takes another number of cycles.
     assert said == "700 of 700 answers, 0 early, 0 late, 1215 cycles"
@@ -117,9 +115,7 @@ def test_files_tell_what_cocotb_does(kind: str, tmp_path: Path) -> None:
     cases = columns(400)
     adapter = Odd(tmp_path, kind)
     source = adapter.path("sources", adapter.sources[0])
-    asked = UnitCases(cases, {}, np.full(400, "odd"), {})
-    for name, text in adapter.bench_files(asked, "nobody's cases", seed=0).items():
-        (tmp_path / name).write_bytes(text)
+    write_benches(tmp_path, adapter, cases)
     said = "" if kind == "finishes" else icarus(tmp_path, source)
     if kind == "finishes":
         with pytest.raises(StopIteration):
@@ -154,4 +150,4 @@ def test_what_files_cannot_hold_is_refused(tmp_path: Path) -> None:
     (tmp_path / "wide.v").write_text(text.replace("reg signed [7:0] result", "reg [8:0] result"))
     adapter = changed(Requantize(), sources=[tmp_path / "wide.v"])
     with pytest.raises(InputError, match=r"has 9 bits, and files 8; say which, .*result\[7:0\]"):
-        adapter.bench_files(right_shifts(4), "", 0)
+        write_benches(tmp_path, adapter, right_shifts(4))

@@ -15,7 +15,6 @@ from eightfold.conformance.adapters.stream import StreamAdapter
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.results.unit_results import read_words
 from eightfold.conformance.units.registry import UNIT_KINDS, unit_cases
-from eightfold.conformance.units.unit import UnitCases
 from tests.support.conformance.streams import (
     ADDS,
     RIGHT_SHIFTS,
@@ -24,10 +23,10 @@ from tests.support.conformance.streams import (
     bytes_of,
     changed,
     columns,
+    needs_ghdl,
+    needs_icarus,
+    write_benches,
 )
-
-needs_icarus = pytest.mark.skipif(shutil.which("iverilog") is None, reason="no Icarus")
-needs_ghdl = pytest.mark.skipif(shutil.which("ghdl") is None, reason="no GHDL")
 
 
 @pytest.mark.parametrize("simulator", ["ghdl", "nvc"])
@@ -119,9 +118,7 @@ def test_lanes_are_asked_at_once_by_cocotb_and_by_files(tmp_path: Path) -> None:
     answers = adapter.answer(cases, simulator="icarus")
     np.testing.assert_array_equal(answers.results["result"], expected)
     assert (answers.extra, answers.note) == (0, "")
-    asked = UnitCases(cases, {}, np.full(301, ""), {})
-    for name, text in adapter.bench_files(asked, "nobody's cases", seed=0).items():
-        (tmp_path / name).write_bytes(text)
+    write_benches(tmp_path, adapter, cases)
     for command in ("iverilog -g2005 -o b bench.v lanes.v", "vvp -n b"):
         subprocess.run(command.split(), check=True, cwd=tmp_path, capture_output=True)
     found, _ = read_words(tmp_path / "results.hex", UNIT_KINDS["requantizer"].results, 301)

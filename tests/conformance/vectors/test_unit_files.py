@@ -25,12 +25,12 @@ from eightfold.hw.requantizer import Requantizer
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.target.config import AcceleratorConfig
+from tests.support.conformance.streams import needs_icarus
 
 TFLITE = PROFILES["tflite"]
 RTL = Path(__file__).parent / "requantizer.v"
 """A combinational requantizer as somebody else might have written it."""
 
-needs_icarus = pytest.mark.skipif(shutil.which("iverilog") is None, reason="no Icarus")
 needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
 

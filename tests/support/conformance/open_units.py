@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from eightfold.conformance.adapters import StreamAdapter
 from eightfold.conformance.adapters.formulas import Formula
 from eightfold.conformance.answers import UnitAnswers
-from eightfold.conformance.units.unit import UnitCases
+from tests.support.conformance.streams import write_benches
 
 UNITS_FILE = Path(__file__).with_name("open_units.v")
 
@@ -40,11 +40,8 @@ class Filed(StreamAdapter):
     ) -> UnitAnswers:
         if simulator != "files":
             return super().answer(cases, simulator=simulator, seed=seed, trace=trace)
-        count = self.check_cases(cases)
-        asked = UnitCases(cases, {}, np.zeros(count, np.str_), {})
         with TemporaryDirectory() as name:
-            for file, content in self.bench_files(asked, "", seed).items():
-                Path(name, file).write_bytes(content)
+            write_benches(Path(name), self, cases, seed)
             build = ["iverilog", "-g2005", "-o", "bench", "bench.v", *self.sources]
             for command in (build, ["vvp", "-n", "bench"]):
                 subprocess.run(command, cwd=name, check=True, stdout=subprocess.DEVNULL)

@@ -1,18 +1,25 @@
 """Modules that answer with some bits of the accumulator, behind adapters; and cases for them."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from eightfold.conformance.adapters.formulas import Formula
 from eightfold.conformance.adapters.rtl import RtlAdapter
 from eightfold.conformance.adapters.stream import StreamAdapter
+from eightfold.conformance.answers import Columns
 from eightfold.conformance.profile import Profile, ProfileLimits
+from eightfold.conformance.units.unit import UnitCases
 
 Changed = TypeVar("Changed", bound=RtlAdapter)
+
+needs_icarus = pytest.mark.skipif(shutil.which("iverilog") is None, reason="no Icarus")
+needs_ghdl = pytest.mark.skipif(shutil.which("ghdl") is None, reason="no GHDL")
 
 KINDS = (
     *("right", "never", "x", "one_bit_x", "surplus", "early", "drops_last", "never_takes"),
@@ -88,6 +95,13 @@ def columns(count: int) -> dict[str, NDArray[Any]]:
         "low": np.full(count, -128, np.int8),
         "high": np.full(count, 127, np.int8),
     }
+
+
+def write_benches(folder: Path, adapter: StreamAdapter, cases: Columns, seed: int = 0) -> None:
+    """Write what a simulator of any maker runs by itself."""
+    asked = UnitCases(cases, {}, np.full(adapter.check_cases(cases), ""), {})
+    for name, text in adapter.bench_files(asked, "nobody's cases", seed).items():
+        (folder / name).write_bytes(text)
 
 
 def bytes_of(values: NDArray[Any]) -> NDArray[np.int64]:
