@@ -382,7 +382,7 @@ class RtlAdapter(UnitAdapter):
         parameters = parameters | {"pauses": round(256 * self.pauses), "patience": self.patience}
         try:
             ran = run_bench(
-                self._design,
+                self.designs()[0],
                 BENCH,
                 checked_simulator(simulator),
                 parameters=parameters | {"reset_cycles": self.reset_cycles},

@@ -79,12 +79,6 @@ def contract_files(profile: Profile) -> dict[str, bytes]:
     }
     lines += [f"#define {name} {value}" for name, value in numbers.items()]
     text = (SOURCES.parent / "contract.c.in").read_text(encoding="utf-8")
-    header = (
-        "/* SPDX-License-Identifier: Apache-2.0 */\n#include <stdint.h>\n\n"
-        "/* The int8 result: multiplier 0 or more, shift -31 to 30, positive to the left,\n"
-        "   zero_point, low and high int8, low at most high. */\n"
-        "int8_t eightfold_contract(int32_t acc, int32_t multiplier, int32_t shift,\n"
-        "                          int32_t zero_point, int32_t low, int32_t high);\n"
-    )
+    header = (SOURCES.parent / "contract.h").read_bytes()
     source = Template(text).substitute(name=contract.name, choices="\n".join([*lines, ""]))
-    return {"eightfold_contract.h": header.encode(), "eightfold_contract.c": source.encode()}
+    return {"eightfold_contract.h": header, "eightfold_contract.c": source.encode()}

@@ -22,6 +22,7 @@ from eightfold.conformance.judge.subject import (
     Mistake,
     Steps,
     Subject,
+    Table,
     bits,
     mantissa_bits,
     named,
@@ -218,7 +219,7 @@ _OF_INPUT = {
 
 _OF_ORDER = {(name, "order", order): text for (name, order), text in ORDERED.items()}
 
-_OF_ALL = {
+_OF_ALL: Table = {
     **_OF_INPUT,
     ("wraps", "clamp", "wraps"): "What exceeds 127 wraps in 8 bits and is not clamped.",
     ("symmetric", "clamp", "symmetric"): "The least result is -127.",
@@ -230,17 +231,17 @@ _OF_ALL = {
     **_OF_ORDER,
 }
 
-_OF_LOGISTIC = {
+_OF_LOGISTIC: Table = {
     ("output_zero_point_missing", "output_zero_point", "missing"): "The output's zero point of "
     "-128 is not added."
 }
 
-_OF_FIXED_POINT = {
+_OF_FIXED_POINT: Table = {
     ("float32_table", "form", "float32"): "A table filled in float32: LiteRT's form.",
     ("float64_table", "form", "float64"): "A table filled in float64.",
 }
 
-_OF_FLOATS = {
+_OF_FLOATS: Table = {
     ("float64", "form", "float64"): "All is computed in float64, in place of float32.",
     ("fixed_point", "form", "fixed_point"): "The function is computed in fixed point: TFLite "
     "Micro's form.",
@@ -251,7 +252,7 @@ def _mistakes(operator: str, fixed: bool) -> tuple[Mistake, ...]:
     low = OFFSETS[operator]
     steps = STEPS[operator]["exact"]  # further out it would not show
     end = "4" if low else "2"
-    float_ = {"form": "float32"} if fixed else {}
+    form, float_ = (" form", " float32") if fixed else ("", "")
     rough = {
         "hard": "The function is " + ("clip(x / 6 + 1/2)" if low else "clip(x, -1, 1)"),
         "hard_fifth": "The function is clip(x / 5 + 1/2)",
@@ -261,28 +262,26 @@ def _mistakes(operator: str, fixed: bool) -> tuple[Mistake, ...]:
             for n in (16, 32, 64, 256)
         },
     }
-    found = [
-        *(
-            Mistake(key, f"{text}.", {"function": key, **float_})
+    found: dict[tuple[Any, ...], str] = {
+        **{
+            (key, f"function{form}", f"{key}{float_}"): f"{text}."
             for key, text in rough.items()
             if key in FUNCTIONS[operator]
-        ),
-        *(
-            Mistake(mode, f"Results are {does}.", {"rounding": mode})
+        },
+        **{
+            (mode, "rounding", mode): f"Results are {does}."
             for mode, does in _ROUNDED.items()
             if not (low and mode == "down")  # the function is positive: truncation is the same
-        ),
-        *named(_OF_ALL),
-        *(named(_OF_LOGISTIC) if low else ()),
-        *named(_OF_FIXED_POINT if fixed else _OF_FLOATS),
-    ]
+        },
+        **_OF_ALL,
+        **(_OF_LOGISTIC if low else {}),
+        **(_OF_FIXED_POINT if fixed else _OF_FLOATS),
+    }
     if not fixed:
         text = f"multiplied by {steps - 1}, so that 1 is the largest code, and not by {steps}"
-        found += [
-            Mistake("one_step_less", f"The function is {text}.", {"steps": "one_less"}),
-            Mistake(f"input_{end}", f"The input is cut to -{end} to {end}.", {"input_range": end}),
-        ]
-    return _called(operator, found)
+        found["one_step_less", "steps", "one_less"] = f"The function is {text}."
+        found[f"input_{end}", "input_range", end] = f"The input is cut to -{end} to {end}."
+    return _called(operator, named(found))
 
 
 def _called(operator: str, mistakes: Iterable[Mistake]) -> tuple[Mistake, ...]:

@@ -14,9 +14,9 @@ from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.conformance.c import HEADER, SOURCES, c_files, contract_files
 from eightfold.conformance.judge.contracts import contract_cases
-from eightfold.conformance.profile import Profile
 from eightfold.golden.quantization import Reference
 from eightfold.sim.benches import requantizer as requantize
+from tests.support.conformance.requantizations import kept
 from tests.support.golden_c import checks
 from tests.support.golden_c.library import FIELDS, RANGES, REFUSED, STRICT, Library, build, compiler
 
@@ -226,10 +226,6 @@ int main(void) {
         printf("%d\\n", eightfold_contract(c[0], c[1], c[2], c[3], c[4], c[5]));
 }
 """
-
-
-def kept(contract: str) -> Profile:
-    return Profile.from_dict({"name": "mine", "contract": contract})
 
 
 @pytest.mark.parametrize(

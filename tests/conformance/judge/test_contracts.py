@@ -10,13 +10,9 @@ from eightfold.conformance.judge.subject import rows
 from eightfold.conformance.judge.variants import MISTAKES, mistakes_of, results_with
 from eightfold.conformance.profile import Profile, Waiver
 from eightfold.conformance.units.registry import unit_cases
-from tests.support.conformance.requantizations import judged
+from tests.support.conformance.requantizations import judged, kept
 
 PAIR = "second_half_up and relu_at_0"
-
-
-def kept(contract: str) -> Profile:
-    return Profile.from_dict({"name": "mine", "contract": contract})
 
 
 @pytest.mark.parametrize("name", [each.name for each in mistakes_of("tflite")] + [PAIR])

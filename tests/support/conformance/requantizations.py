@@ -78,3 +78,8 @@ def judged(profile: Profile, cases: UnitCases, *made: str) -> ClaimFinding:
     mistakes = [MISTAKES[name] for name in made]
     results = results_with(FORMS[profile.form], cases_of(profile.form, cases.inputs), *mistakes)
     return judge_unit("requantizer", profile, cases, UnitAnswers(results={"result": results}))
+
+
+def kept(contract: str) -> Profile:
+    """Return the profile of a contract by its name."""
+    return Profile.from_dict({"name": "mine", "contract": contract})
