@@ -49,7 +49,7 @@ class Node:
         """Return the tensor of an input; None if it is absent."""
         return self.inputs[position] if position < len(self.inputs) else None
 
-    def input(self, position: int) -> Tensor:
+    def input(self, position: int = 0) -> Tensor:
         """Return the tensor of an input, which must be there."""
         tensor = self.tensor(position)
         if tensor is None:
@@ -214,7 +214,7 @@ class OperatorCall(Node):
             raise InputError(f"{tensor} is {tensor.dtype}, its value {array.dtype}")
         return array
 
-    def array(self, position: int) -> np.ndarray:
+    def array(self, position: int = 0) -> np.ndarray:
         """Return an input's array, which must be there."""
         self.input(position)
         array = self.optional(position)
@@ -240,7 +240,7 @@ class OperatorCall(Node):
         """Return whether the operator works on float32, which has no scale."""
         return self.input(0).dtype == np.float32
 
-    def quantization(self, position: int) -> Quantization:
+    def quantization(self, position: int = 0) -> Quantization:
         """Return an input's quantization."""
         return quantization_of(self.input(position))
 

@@ -69,9 +69,11 @@ def covered(
     labels = accelerator_labels(compiled, values, results) if asked else {}
     hits: Counter[Bin] = Counter()
     for operator in graph.operators:
-        reference = reference_labels(graph, operator, values) if asked else Labels(set)
-        mine = labels.get(operator.index, Labels(set))
-        sample = Sample(graph, operator, compiled.config, values, mine, reference)
+        both = {
+            "accelerator": labels.get(operator.index, Labels(set)),
+            "reference": reference_labels(graph, operator, values) if asked else Labels(set),
+        }
+        sample = Sample(graph, operator, values, compiled.config, both)
         hits.update(_shown(sample))
     return hits
 

@@ -36,24 +36,10 @@ from lab.coverage.points import (
 from lab.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, SINGLE_SHIFTS, TIES
 
 
-def _filter_size(s: Sample) -> tuple[int, int]:
-    return s.input(1).shape[1], s.input(1).shape[2]
-
-
-def _pool_size(s: Sample) -> tuple[int, int]:
-    return s.option("filter_height"), s.option("filter_width")
-
-
 def _weights(bias: int | None) -> list[Point]:
     """Return scales, extreme codes and bias of an operator with weights."""
-
-    def scales(s: Sample) -> int:
-        quantization = s.input(1).quantization
-        assert quantization is not None
-        return quantization.scale.size
-
     points = [
-        either("filter scales", "one", "per channel", lambda s: scales(s) == 1),
+        either("filter scales", "one", "per channel", lambda s: s.quantization(1).scale.size == 1),
         flags(
             "weights",
             lowest=lambda s: np.any(s.array(1) == -128),
@@ -83,7 +69,7 @@ def _pairs() -> list[Point]:
 _POOL = [
     *zero_points(0),
     *codes(),
-    *windows(_pool_size),
+    *windows(Sample.pool_window),
     batch(),
     activation(),
     requantization_kept(),
@@ -94,7 +80,7 @@ _CONVOLUTION = [*_matrix(), *_pairs(), batch(), traced("overflow", ("bias", "lef
 
 
 def _constants(s: Sample) -> str:
-    return next((f"input {p}" for p in (0, 1) if s.input(p).data is not None), "none")
+    return next((f"input {p}" for p in (0, 1) if s.is_constant(p)), "none")
 
 
 def _ones(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -106,7 +92,7 @@ def _ones(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 def _stretch(s: Sample) -> set[str]:
     """Return how the operands are broadcast."""
-    a, b = s.input(0).shape, s.input(1).shape
+    a, b = s.shape(0), s.shape(1)
     first, second = _ones(a, b), _ones(b, a)
     kinds = set()
     if a == b:
@@ -170,11 +156,11 @@ def _selection(**conditions: Callable[[Sample], object]) -> list[Point]:
         flags("chosen", first=lambda s: s.array().any(), second=lambda s: not s.array().all()),
         flags(
             "operands",
-            first_constant=lambda s: s.input(1).data is not None,
-            second_constant=lambda s: s.input(2).data is not None,
-            computed=lambda s: s.input(1).data is None and s.input(2).data is None,
+            first_constant=lambda s: s.is_constant(1),
+            second_constant=lambda s: s.is_constant(2),
+            computed=lambda s: s.is_computed(1) and s.is_computed(2),
         ),
-        flags("condition", whole=lambda s: s.input().shape == s.output().shape, **conditions),
+        flags("condition", whole=lambda s: s.shape() == s.output.shape, **conditions),
     ]
 
 
@@ -184,7 +170,7 @@ def _arithmetic(shifts) -> list[Point]:
 
 def _quantizations() -> Point:
     names = ("quantizations", "alike", "different")
-    return either(*names, lambda s: quantized_alike(s.input(0), s.input(1)))
+    return either(*names, lambda s: quantized_alike(s.quantization(), s.quantization(1)))
 
 
 def _comparison() -> list[Point]:
@@ -198,8 +184,8 @@ def _comparison() -> list[Point]:
         outcome(),
         flags(
             "codes alike",
-            true=lambda s: np.any(equal(s) & s.result()),
-            false=lambda s: np.any(equal(s) & ~s.result()),
+            true=lambda s: np.any(equal(s) & s.result),
+            false=lambda s: np.any(equal(s) & ~s.result),
         ),
         _quantizations(),
     ]
@@ -209,7 +195,7 @@ def _extremum() -> list[Point]:
     def chosen(s: Sample, position: int) -> bool:
         a, b = broadcast(s.array(0), s.array(1))
         mine, other = (a, b) if position == 0 else (b, a)
-        return bool(np.any((s.result() == mine) & (mine != other)))
+        return bool(np.any((s.result == mine) & (mine != other)))
 
     return [
         *_two(),
@@ -236,7 +222,7 @@ WHOLE = tuple(name for name in NUMBERS if name != "float32")
 
 
 def _reduced(s: Sample) -> set[int]:
-    count = len(s.input().shape)
+    count = len(s.shape())
     return {int(axis) % count for axis in s.array(1).reshape(-1)}
 
 
@@ -251,12 +237,12 @@ def _reduction(*points: Point) -> list[Point]:
 def _axes() -> list[Point]:
     return [
         rank(range(1, 7)),
-        one_of("keep_dims", (False, True), lambda s: s.option("keep_dims")),
+        one_of("keep_dims", (False, True), lambda s: s.options["keep_dims"]),
         flags(
             "axes",
             first=lambda s: 0 in _reduced(s),
-            last=lambda s: len(s.input().shape) - 1 in _reduced(s),
-            all=lambda s: len(_reduced(s)) == len(s.input().shape) > 1,
+            last=lambda s: len(s.shape()) - 1 in _reduced(s),
+            all=lambda s: len(_reduced(s)) == len(s.shape()) > 1,
             neighbours=lambda s: len(_reduced(s)) > 1 and not _gap(_reduced(s)),
             apart=lambda s: len(_reduced(s)) > 1 and _gap(_reduced(s)),
             counted_from_the_end=lambda s: (s.array(1) < 0).any(),
@@ -265,8 +251,8 @@ def _axes() -> list[Point]:
         ),
         flags(
             "reduced elements",
-            one=lambda s: s.input().data is None and s.result().size == s.array().size,
-            several=lambda s: s.result().size < s.array().size,
+            one=lambda s: s.is_computed(0) and s.result.size == s.array().size,
+            several=lambda s: s.result.size < s.array().size,
         ),
     ]
 
@@ -287,8 +273,8 @@ def _index_of_extreme() -> list[Point]:
         result_type(),
         flags(
             "place",
-            first=lambda s: (s.result() == 0).any(),
-            last=lambda s: (s.result() == s.array().shape[given_axis(1)(s)] - 1).any(),
+            first=lambda s: (s.result == 0).any(),
+            last=lambda s: (s.result == s.array().shape[given_axis(1)(s)] - 1).any(),
             of_several_alike=lambda s: (_extremes(s).sum(axis=given_axis(1)(s)) > 1).any(),
         ),
     ]
@@ -302,42 +288,42 @@ COMPUTING: dict[str, list[Point]] = {
         *_pairs(),
         traced("saturation", SATURATIONS),
         rank((2, 3, 4, 5)),
-        one_of("adj_x", (False, True), lambda s: s.option("adj_x")),
-        one_of("adj_y", (False, True), lambda s: s.option("adj_y")),
+        one_of("adj_x", (False, True), lambda s: s.options["adj_x"]),
+        one_of("adj_y", (False, True), lambda s: s.options["adj_y"]),
         one_of("constant", ("none", "input 0", "input 1"), _constants),
         either(
             "axes before the matrices",
             "equal",
             "broadcast",
-            lambda s: s.input(0).shape[:-2] == s.input(1).shape[:-2],
+            lambda s: s.shape(0)[:-2] == s.shape(1)[:-2],
         ),
         channels("columns and lanes", None, "lanes"),
     ],
     "CONV_2D": [
         *_CONVOLUTION,
         *_weights(None),
-        *windows(_filter_size, dilated=True),
-        either("groups", "one", "several", lambda s: s.input(0).shape[3] == s.input(1).shape[3]),
+        *windows(Sample.filter_window, dilated=True),
+        either("groups", "one", "several", lambda s: s.shape(0)[3] == s.shape(1)[3]),
     ],
     "DEPTHWISE_CONV_2D": [
         *_CONVOLUTION,
         *_weights(2),
-        *windows(_filter_size, dilated=True),
-        one_of("depth multiplier", (1, 2, 3), lambda s: s.option("depth_multiplier")),
+        *windows(Sample.filter_window, dilated=True),
+        one_of("depth multiplier", (1, 2, 3), lambda s: s.options["depth_multiplier"]),
     ],
     "TRANSPOSE_CONV": [
         *_matrix(2),
         *_pairs(),
         *_weights(3),
-        one_of("padding kind", ("SAME", "VALID"), lambda s: s.option("padding")),
-        one_of("stride of rows", (1, 2, 3), lambda s: s.option("stride_h")),
-        one_of("stride of columns", (1, 2, 3), lambda s: s.option("stride_w")),
+        one_of("padding kind", ("SAME", "VALID"), lambda s: s.options["padding"]),
+        one_of("stride of rows", (1, 2, 3), lambda s: s.options["stride_h"]),
+        one_of("stride of columns", (1, 2, 3), lambda s: s.options["stride_w"]),
         batch(2),
         flags(
             "window and stride",
-            windows_overlap=lambda s: _filter_size(s)[0] > s.option("stride_h"),
-            windows_touch=lambda s: _filter_size(s)[0] == s.option("stride_h"),
-            rows_without_a_window=lambda s: _filter_size(s)[0] < s.option("stride_h"),
+            windows_overlap=lambda s: s.shape(1)[1] > s.options["stride_h"],
+            windows_touch=lambda s: s.shape(1)[1] == s.options["stride_h"],
+            rows_without_a_window=lambda s: s.shape(1)[1] < s.options["stride_h"],
         ),
     ],
     "FULLY_CONNECTED": [
@@ -346,8 +332,8 @@ COMPUTING: dict[str, list[Point]] = {
         traced("single shift", SINGLE_SHIFTS),
         traced("tie", TIES),
         rank((2, 3)),
-        either("rows", "one", "several", lambda s: s.result().size == s.input(1).shape[0]),
-        one_of("keep_num_dims", (False, True), lambda s: s.option("keep_num_dims")),
+        either("rows", "one", "several", lambda s: s.result.size == s.shape(1)[0]),
+        one_of("keep_num_dims", (False, True), lambda s: s.options["keep_num_dims"]),
     ],
     "AVERAGE_POOL_2D": [*_POOL, traced("tie", TIES), traced("saturation", SATURATIONS)],
     "MAX_POOL_2D": [*_POOL, traced("saturation", SATURATIONS)],
@@ -369,17 +355,15 @@ COMPUTING: dict[str, list[Point]] = {
     },
     "CAST": [
         one_of("type", WHOLE, lambda s: s.input().dtype),
-        one_of("type of the result", WHOLE, lambda s: s.output().dtype),
+        one_of("type of the result", WHOLE, lambda s: s.output.dtype),
         elements(),
         rank((1, 2, 3, 4)),
     ],
     "LOGICAL_NOT": [outcome(), elements(), rank((1, 2, 3, 4))],
     "LOGICAL_AND": _logical(),
     "LOGICAL_OR": _logical(),
-    "SELECT": _selection(
-        scalar=lambda s: s.input().shape == (), of_slices=lambda s: len(s.input().shape) == 1
-    ),
-    "SELECT_V2": _selection(stretched=lambda s: _ones(s.input().shape, s.output().shape)),
+    "SELECT": _selection(scalar=lambda s: s.shape() == (), of_slices=lambda s: len(s.shape()) == 1),
+    "SELECT_V2": _selection(stretched=lambda s: _ones(s.shape(), s.output.shape)),
     "MAXIMUM": _extremum(),
     "MINIMUM": _extremum(),
     **{
@@ -391,16 +375,16 @@ COMPUTING: dict[str, list[Point]] = {
         *REFERENCE,
         flags(
             "slope",
-            zero=lambda s: s.option("alpha") == 0,
-            negative=lambda s: s.option("alpha") < 0,
-            below_one=lambda s: 0 < s.option("alpha") < 1,
-            one_or_more=lambda s: s.option("alpha") >= 1,
+            zero=lambda s: s.options["alpha"] == 0,
+            negative=lambda s: s.options["alpha"] < 0,
+            below_one=lambda s: 0 < s.options["alpha"] < 1,
+            one_or_more=lambda s: s.options["alpha"] >= 1,
         ),
     ),
     "HARD_SWISH": _unary(sides(), traced("tie", TIES, "reference"), CLAMPED),
     **{name: _unary(sides(), CLAMPED) for name in ("ELU", "EXP", "LOG")},
     "GELU": _unary(
-        sides(), CLAMPED, either("formula", "erfc", "tanh", lambda s: not s.option("approximate"))
+        sides(), CLAMPED, either("formula", "erfc", "tanh", lambda s: not s.options["approximate"])
     ),
     **{name: _unary(CLAMPED) for name in ("LOGISTIC", "RSQRT", "SQRT", "TANH")},
     "NEG": _unary(),

@@ -41,7 +41,7 @@ def _padding() -> list[Point]:
 
 
 def _blocks() -> list[Point]:
-    return [*copied((4,)), batch(), one_of("block", (1, 2, 3), lambda s: s.option("block_size"))]
+    return [*copied((4,)), batch(), one_of("block", (1, 2, 3), lambda s: s.options["block_size"])]
 
 
 def _batches(*more: Point) -> list[Point]:
@@ -72,7 +72,7 @@ def _batches(*more: Point) -> list[Point]:
 
 def _resize() -> list[Point]:
     def sizes(s: Sample, axis: int) -> tuple[int, int]:
-        return s.input().shape[axis], s.output().shape[axis]
+        return s.shape()[axis], s.output.shape[axis]
 
     def any_axis(condition: Callable[[int, int], bool]) -> Callable[[Sample], bool]:
         return lambda s: condition(*sizes(s, 1)) or condition(*sizes(s, 2))
@@ -82,9 +82,9 @@ def _resize() -> list[Point]:
         batch(),
         flags(
             "sampling",
-            corners=lambda s: s.option("align_corners") and not s.option("half_pixel_centers"),
-            centers=lambda s: s.option("half_pixel_centers") and not s.option("align_corners"),
-            plain=lambda s: not s.option("align_corners") and not s.option("half_pixel_centers"),
+            corners=lambda s: s.options["align_corners"] and not s.options["half_pixel_centers"],
+            centers=lambda s: s.options["half_pixel_centers"] and not s.options["align_corners"],
+            plain=lambda s: not s.options["align_corners"] and not s.options["half_pixel_centers"],
         ),
         flags(
             "sizes",
@@ -104,7 +104,7 @@ def _index_type() -> Point:
 
 
 def _order(s: Sample) -> list[int]:
-    count = len(s.input().shape)
+    count = len(s.shape())
     return [int(axis) % count for axis in s.array(1)]
 
 
@@ -114,7 +114,9 @@ def _count(name: str, value: Callable[[Sample], int]) -> Point:
 
 def _strides(s: Sample) -> np.ndarray:
     """Return the strides of entries that are neither new axes nor ellipses nor shrunk."""
-    skipped = s.option("new_axis_mask") | s.option("ellipsis_mask") | s.option("shrink_axis_mask")
+    skipped = (
+        s.options["new_axis_mask"] | s.options["ellipsis_mask"] | s.options["shrink_axis_mask"]
+    )
     strides = s.array(3)
     return np.array([n for i, n in enumerate(strides.tolist()) if not skipped >> i & 1], np.int64)
 
@@ -132,9 +134,9 @@ STRIDED = [
     ),
     flags(
         "masks",
-        **{name: lambda s, name=name: s.option(f"{name}_mask") for name in MASKS},
-        offset=lambda s: s.option("offset"),
-        none=lambda s: not any(s.option(f"{name}_mask") for name in MASKS),
+        **{name: lambda s, name=name: s.options[f"{name}_mask"] for name in MASKS},
+        offset=lambda s: s.options["offset"],
+        none=lambda s: not any(s.options[f"{name}_mask"] for name in MASKS),
     ),
     flags(
         "begin",
@@ -147,21 +149,21 @@ STRIDED = [
 
 def _indices() -> list[Point]:
     def size(s: Sample) -> int:
-        return s.input().shape[s.option("axis")]
+        return s.shape()[s.options["axis"]]
 
     def own_rank(s: Sample) -> int:
-        batches = s.option("batch_dims")
+        batches = s.options["batch_dims"]
         rank = s.array(1).ndim
         return rank - (batches % rank if rank and batches < 0 else batches)
 
     return [
         *copied(range(1, 5)),
-        axis_place(lambda s: s.option("axis")),
+        axis_place(lambda s: s.options["axis"]),
         _index_type(),
         flags(
             "indices",
-            constant=lambda s: s.input(1).data is not None,
-            computed=lambda s: s.input(1).data is None,
+            constant=lambda s: s.is_constant(1),
+            computed=lambda s: s.is_computed(1),
             first=lambda s: (s.array(1) == 0).any(),
             last=lambda s: (s.array(1) == size(s) - 1).any(),
             repeated=lambda s: (
@@ -171,9 +173,9 @@ def _indices() -> list[Point]:
         one_of("rank of the indices", (0, 1, 2), own_rank),
         flags(
             "batch dimensions",
-            none=lambda s: s.option("batch_dims") == 0,
-            some=lambda s: s.option("batch_dims") > 0,
-            counted_from_the_end=lambda s: s.option("batch_dims") < 0,
+            none=lambda s: s.options["batch_dims"] == 0,
+            some=lambda s: s.options["batch_dims"] > 0,
+            counted_from_the_end=lambda s: s.options["batch_dims"] < 0,
         ),
     ]
 
@@ -182,10 +184,10 @@ def _coordinates(position: int, source: Callable[[Sample], tuple[int, ...]]) -> 
     """Return points of indices of coordinates; ``source`` has what they name elements of."""
 
     def count(s: Sample) -> int:
-        return s.input(position).shape[-1]
+        return s.shape(position)[-1]
 
     return [
-        one_of("axes of the indices", (1, 2, 3), lambda s: len(s.input(position).shape)),
+        one_of("axes of the indices", (1, 2, 3), lambda s: len(s.shape(position))),
         flags(
             "coordinates",
             one=lambda s: count(s) == 1,
@@ -194,7 +196,7 @@ def _coordinates(position: int, source: Callable[[Sample], tuple[int, ...]]) -> 
         ),
         flags(
             "indices",
-            constant=lambda s: s.input(position).data is not None,
+            constant=lambda s: s.is_constant(position),
             first=lambda s: (s.array(position) == 0).any(),
             last=lambda s: (s.array(position) + 1 == source(s)[: count(s)]).any(),
         ),
@@ -211,19 +213,18 @@ COPYING: dict[str, list[Point]] = {
         operand_type(1),
         flags(
             "axes",
-            new=lambda s: len(s.output().shape) > len(s.input().shape),
+            new=lambda s: len(s.output.shape) > len(s.shape()),
             repeated=lambda s: any(
-                a == 1 < b
-                for a, b in zip(s.input().shape[::-1], s.output().shape[::-1], strict=False)
+                a == 1 < b for a, b in zip(s.shape()[::-1], s.output.shape[::-1], strict=False)
             ),
-            the_same=lambda s: s.output().shape == s.input().shape,
+            the_same=lambda s: s.output.shape == s.shape(),
         ),
     ],
     "MIRROR_PAD": [
         *copied(range(1, 6), kept=False),
         _amounts(),
         operand_type(1),
-        one_of("mode", ("REFLECT", "SYMMETRIC"), lambda s: s.option("mode")),
+        one_of("mode", ("REFLECT", "SYMMETRIC"), lambda s: s.options["mode"]),
     ],
     "REVERSE_V2": [
         *copied(range(1, 6)),
@@ -248,22 +249,22 @@ COPYING: dict[str, list[Point]] = {
     ],
     "RESHAPE": [
         *copied(range(1, 6), kept=False),
-        one_of("rank of the result", (2, 3), lambda s: len(s.output().shape)),
+        one_of("rank of the result", (2, 3), lambda s: len(s.output.shape)),
         either("shape", "operand", "option", lambda s: s.tensor(1) is not None),
     ],
     "SQUEEZE": [
         *copied(range(1, 9)),
         flags(
             "dimensions",
-            named=lambda s: len(s.option("squeeze_dims")),
-            all=lambda s: not len(s.option("squeeze_dims")),
-            counted_from_the_end=lambda s: min(s.option("squeeze_dims"), default=0) < 0,
+            named=lambda s: len(s.options["squeeze_dims"]),
+            all=lambda s: not len(s.options["squeeze_dims"]),
+            counted_from_the_end=lambda s: min(s.options["squeeze_dims"], default=0) < 0,
         ),
         flags(
             "result",
-            scalar=lambda s: not s.output().shape,
-            as_before=lambda s: s.output().shape == s.input().shape,
-            smaller=lambda s: 0 < len(s.output().shape) < len(s.input().shape),
+            scalar=lambda s: not s.output.shape,
+            as_before=lambda s: s.output.shape == s.shape(),
+            smaller=lambda s: 0 < len(s.output.shape) < len(s.shape()),
         ),
     ],
     "EXPAND_DIMS": [
@@ -285,39 +286,39 @@ COPYING: dict[str, list[Point]] = {
     "SHAPE": [rank(range(1, 9)), result_type()],
     "CONCATENATION": [
         *copied(range(1, 7), kept=False),
-        axis_place(lambda s: s.option("axis")),
-        _count("parts", lambda s: len(s.operator.inputs)),
+        axis_place(lambda s: s.options["axis"]),
+        _count("parts", lambda s: len(s.inputs)),
         flags(
             "parts kind",
-            constant=lambda s: any(s.graph.tensors[i].data is not None for i in s.operator.inputs),
-            computed=lambda s: s.input().data is None,
+            constant=lambda s: any(map(s.is_constant, range(len(s.inputs)))),
+            computed=lambda s: s.is_computed(0),
         ),
     ],
     "PACK": [
         *copied(range(5), kept=False),
-        axis_place(lambda s: s.option("axis"), 1),
-        _count("parts", lambda s: len(s.operator.inputs)),
+        axis_place(lambda s: s.options["axis"], 1),
+        _count("parts", lambda s: len(s.inputs)),
     ],
     "UNPACK": [
         *copied(range(1, 5), kept=False),
-        axis_place(lambda s: s.option("axis")),
-        _count("parts", lambda s: min(4, len(s.operator.outputs))),
+        axis_place(lambda s: s.options["axis"]),
+        _count("parts", lambda s: min(4, len(s.outputs))),
     ],
     "SPLIT": [
         *copied(range(1, 6), 1, kept=False),
         axis_place(given_axis(0), 0, 1),
-        _count("parts", lambda s: len(s.operator.outputs)),
+        _count("parts", lambda s: len(s.outputs)),
     ],
     "SPLIT_V": [
         *copied(range(1, 6), kept=False),
         axis_place(given_axis(2)),
-        _count("parts", lambda s: len(s.operator.outputs)),
+        _count("parts", lambda s: len(s.outputs)),
         operand_type(1),
         flags(
             "sizes",
             all_given=lambda s: (s.array(1) >= 0).all(),
             one_is_the_rest=lambda s: (s.array(1) == -1).any(),
-            unequal=lambda s: len({s.result(i).shape for i in range(len(s.operator.outputs))}) > 1,
+            unequal=lambda s: len({each.shape for each in s.results}) > 1,
         ),
     ],
     "SPACE_TO_DEPTH": _blocks(),
@@ -340,13 +341,13 @@ COPYING: dict[str, list[Point]] = {
     "GATHER_ND": [
         *copied(range(1, 6)),
         _index_type(),
-        *_coordinates(1, lambda s: s.input().shape),
-        flags("computed indices", one_coordinate=lambda s: s.input(1).data is None),
+        *_coordinates(1, lambda s: s.shape()),
+        flags("computed indices", one_coordinate=lambda s: s.is_computed(1)),
     ],
     "SCATTER_ND": [
         *copied(range(1, 6), 1, kept=False),
-        *_coordinates(0, lambda s: s.output().shape),
-        either("zeros", "none", "some", lambda s: s.result().size == s.array(1).size),
+        *_coordinates(0, lambda s: s.output.shape),
+        either("zeros", "none", "some", lambda s: s.result.size == s.array(1).size),
     ],
     "SLICE": [
         *copied(range(1, 8)),
@@ -359,7 +360,7 @@ COPYING: dict[str, list[Point]] = {
             to_the_end=lambda s: (s.array(2) == -1).any(),
             one=lambda s: (s.array(2) == 1).any(),
             several=lambda s: (s.array(2) > 1).any(),
-            whole_tensor=lambda s: s.result().size == s.array().size,
+            whole_tensor=lambda s: s.result.size == s.array().size,
         ),
     ],
     "STRIDED_SLICE": STRIDED,

@@ -6,54 +6,39 @@ from math import prod
 
 import numpy as np
 
+from eightfold.golden.quantization import Quantization
 from eightfold.golden.windows import Window
-from eightfold.model import Graph, Operator, Tensor
-from eightfold.operators import window_of
+from eightfold.model import Graph, Operator
+from eightfold.operators import OperatorCall
 from eightfold.target.config import AcceleratorConfig
 from lab.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES, Labels
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(OperatorCall):
     """An operator with the values it worked on.
 
-    ``values``: inputs and results by tensor, constants left out. ``accelerator``, ``reference``:
-    bins of the requantizations, as `lab.coverage.requantizations` returns them.
+    ``values``: inputs and results by tensor, constants left out.
+    ``labels``: bins of the requantizations of the accelerator, and of the reference, as
+        `lab.coverage.requantizations` returns them.
     """
 
-    graph: Graph
-    operator: Operator
-    config: AcceleratorConfig
-    values: Mapping[int, np.ndarray]
-    accelerator: Labels
-    reference: Labels
+    def __init__(
+        self,
+        graph: Graph,
+        operator: Operator,
+        values: Mapping[int, np.ndarray],
+        config: AcceleratorConfig,
+        labels: Mapping[str, Labels],
+    ) -> None:
+        super().__init__(graph, operator, values)
+        self.config = config
+        self.labels = labels
+        self.results = [values[index] for index in operator.outputs]
 
-    def tensor(self, position: int) -> Tensor | None:
-        """Return an input's tensor; None if it is absent."""
-        inputs = self.operator.inputs
-        index = inputs[position] if position < len(inputs) else -1
-        return self.graph.tensors[index] if index >= 0 else None
-
-    def input(self, position: int = 0) -> Tensor:
-        tensor = self.tensor(position)
-        assert tensor is not None
-        return tensor
-
-    def output(self) -> Tensor:
-        """Return the first result's tensor."""
-        return self.graph.tensors[self.operator.outputs[0]]
-
-    def array(self, position: int = 0) -> np.ndarray:
-        """Return the value of an input."""
-        tensor = self.input(position)
-        return self.values[tensor.index] if tensor.data is None else tensor.data
-
-    def result(self, number: int = 0) -> np.ndarray:
-        """Return a result's value."""
-        return self.values[self.operator.outputs[number]]
-
-    def option(self, name: str):
-        return self.operator.options[name]
+    @property
+    def result(self) -> np.ndarray:
+        """The value of the first result."""
+        return self.results[0]
 
 
 @dataclass(frozen=True)
@@ -94,36 +79,39 @@ def either(name: str, yes: str, no: str, condition: Callable[[Sample], object]) 
 
 def outcome() -> Point:
     """Return which truth values a result has."""
-    return flags("outcome", true=lambda s: s.result().any(), false=lambda s: not s.result().all())
+    return flags("outcome", true=lambda s: s.result.any(), false=lambda s: not s.result.all())
 
 
 def result_type() -> Point:
     """Return the type of a result of integers."""
-    return one_of("result type", ("int32", "int64"), lambda s: s.result().dtype)
+    return one_of("result type", ("int32", "int64"), lambda s: s.result.dtype)
 
 
 def constant(name: str, position: int) -> Point:
     """Return whether an operand is a constant of the model."""
-    return either(name, "constant", "computed", lambda s: s.input(position).data is not None)
+    return either(name, "constant", "computed", lambda s: s.is_constant(position))
 
 
 ZERO_POINTS = ("-128", "0", "127", "between")
 
 
-def _zero_point(tensor: Tensor) -> str:
-    assert tensor.quantization is not None
-    point = str(int(tensor.quantization.zero_point[0]))
+def _zero_point(quantization: Quantization) -> str:
+    point = str(quantization.per_tensor()[1])
     return point if point in ZERO_POINTS else "between"
 
 
 def zero_points(*positions: int, output: bool = True) -> list[Point]:
     """Return the zero points of inputs and of the result: at both ends, 0 and between."""
     points = [
-        one_of(f"zero point of input {p}", ZERO_POINTS, lambda s, p=p: _zero_point(s.input(p)))
+        one_of(
+            f"zero point of input {p}", ZERO_POINTS, lambda s, p=p: _zero_point(s.quantization(p))
+        )
         for p in positions
     ]
     if output:
-        points.append(one_of("zero point", ZERO_POINTS, lambda s: _zero_point(s.output())))
+        points.append(
+            one_of("zero point", ZERO_POINTS, lambda s: _zero_point(s.output_quantization()))
+        )
     return points
 
 
@@ -138,16 +126,16 @@ def codes(position: int = 0, *, output: bool = True) -> list[Point]:
         return Point(name, tuple(ends), seen)
 
     points = [point("codes", lambda s: s.array(position))]
-    return [*points, point("result codes", lambda s: s.result())] if output else points
+    return [*points, point("result codes", lambda s: s.result)] if output else points
 
 
 def rank(ranks: Iterable[int], position: int = 0) -> Point:
-    return one_of("rank", ranks, lambda s: len(s.input(position).shape))
+    return one_of("rank", ranks, lambda s: len(s.shape(position)))
 
 
 def traced(name: str, bins: Sequence[str], source: str = "accelerator") -> Point:
     """Return a point of the requantizations, see `lab.coverage.requantizations`."""
-    return Point(name, tuple(bins), lambda s: getattr(s, source)[name])
+    return Point(name, tuple(bins), lambda s: s.labels[source][name])
 
 
 def requantized(source: str = "accelerator", shifts: Sequence[str] = PAIR_SHIFTS) -> list[Point]:
@@ -166,7 +154,7 @@ ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
 def activation() -> Point:
-    return one_of("activation", ACTIVATIONS, lambda s: s.option("fused_activation_function"))
+    return one_of("activation", ACTIVATIONS, lambda s: s.options["fused_activation_function"])
 
 
 def tail(count: int, unit: int) -> str:
@@ -185,7 +173,7 @@ def channels(name: str, position: int | None, unit: str) -> Point:
     """Return how the channels of an input, or of the result, fill lanes or width."""
 
     def value(s: Sample) -> str:
-        shape = (s.output() if position is None else s.input(position)).shape
+        shape = s.output.shape if position is None else s.shape(position)
         return tail(shape[-1], getattr(s.config, unit))
 
     return one_of(name, TAILS, value)
@@ -193,14 +181,14 @@ def channels(name: str, position: int | None, unit: str) -> Point:
 
 def elements() -> Point:
     """Return how many elements the result has, against the lanes."""
-    return one_of("elements", TAILS, lambda s: tail(prod(s.output().shape), s.config.lanes))
+    return one_of("elements", TAILS, lambda s: tail(prod(s.output.shape), s.config.lanes))
 
 
 def row_length() -> Point:
     """Return the length of the last dimension."""
 
     def value(s: Sample) -> str:
-        length = s.input().shape[-1]
+        length = s.shape()[-1]
         if length in (1, 2):
             return str(length)
         return "longer than 256" if length > 256 else "odd" if length % 2 else "even"
@@ -210,20 +198,21 @@ def row_length() -> Point:
 
 def batch(position: int = 0) -> Point:
     """Return whether there are several images."""
-    return either("batch", "one", "several", lambda s: s.input(position).shape[0] == 1)
+    return either("batch", "one", "several", lambda s: s.shape(position)[0] == 1)
 
 
-def quantized_alike(a: Tensor, b: Tensor) -> bool:
-    """Return whether two tensors have the same scale and zero point."""
-    assert a.quantization is not None and b.quantization is not None
-    one, other = ((q.scale[0], q.zero_point[0]) for q in (a.quantization, b.quantization))
-    return one == other
+def quantized_alike(first: Quantization, second: Quantization) -> bool:
+    """Return whether scales and zero points are the same."""
+    return first.per_tensor() == second.per_tensor()
 
 
 def requantization_kept() -> Point:
     """Return whether the result has the input's scale and zero point, or is not rescaled to its."""
     return either(
-        "quantization", "equal", "not rescaled", lambda s: quantized_alike(s.input(), s.output())
+        "quantization",
+        "equal",
+        "not rescaled",
+        lambda s: quantized_alike(s.quantization(), s.output_quantization()),
     )
 
 
@@ -231,9 +220,7 @@ def sides() -> Point:
     """Return the sides of the zero point that occur."""
 
     def differences(s: Sample) -> np.ndarray:
-        quantization = s.input().quantization
-        assert quantization is not None
-        return s.array().astype(np.int64) - int(quantization.zero_point[0])
+        return s.array().astype(np.int64) - s.quantization().per_tensor()[1]
 
     return flags(
         "side of the zero point",
@@ -251,7 +238,7 @@ def axis_place(value: Callable[[Sample], int], more: int = 0, position: int = 0)
 
     def places(s: Sample) -> set[str]:
         axis = value(s)
-        last = len(s.input(position).shape) + more - 1
+        last = len(s.shape(position)) + more - 1
         place = axis % (last + 1)
         names = {"counted from the end"} if axis < 0 else set()
         names |= {"first"} if place == 0 else {"between"} if place < last else set()
@@ -276,37 +263,27 @@ def copied(ranks, position: int = 0, kept: bool = True) -> list[Point]:
     return [*codes(position, output=False), rank(ranks, position), *quantization]
 
 
-def windows(kernel, *, dilated: bool = False) -> list[Point]:
-    """Return strides, sizes, and padding on each side of a window over height and width.
-
-    ``kernel(sample)`` is the window's size.
-    """
-
-    def window(s: Sample) -> Window:
-        return window_of(s.operator, kernel(s))
-
-    def image(s: Sample) -> tuple[int, ...]:
-        return s.input().shape
-
+def windows(window: Callable[[Sample], Window], *, dilated: bool = False) -> list[Point]:
+    """Return strides, sizes, and padding on each side of a window over height and width."""
     sides = ("top", "bottom", "left", "right")
 
     def padded(s: Sample) -> Iterable[str]:
-        amounts = [k for axis in (0, 1) for k in window(s).pads(axis, image(s)[1 + axis])]
+        amounts = [k for axis in (0, 1) for k in window(s).pads(axis, s.shape()[1 + axis])]
         return [n for n, k in zip(sides, amounts, strict=True) if k] or ["none"]
 
     points = [
         Point("padding", (*sides, "none"), padded),
-        one_of("padding kind", ("SAME", "VALID"), lambda s: s.option("padding")),
+        one_of("padding kind", ("SAME", "VALID"), lambda s: window(s).padding),
         one_of("stride of rows", (1, 2, 3), lambda s: window(s).stride[0]),
         one_of("stride of columns", (1, 2, 3), lambda s: window(s).stride[1]),
         flags(
             "window",
-            one_pixel=lambda s: kernel(s) == (1, 1),
-            square=lambda s: kernel(s)[0] == kernel(s)[1] > 1,
-            wide=lambda s: kernel(s)[0] < kernel(s)[1],
-            high=lambda s: kernel(s)[0] > kernel(s)[1],
+            one_pixel=lambda s: window(s).kernel == (1, 1),
+            square=lambda s: window(s).kernel[0] == window(s).kernel[1] > 1,
+            wide=lambda s: window(s).kernel[0] < window(s).kernel[1],
+            high=lambda s: window(s).kernel[0] > window(s).kernel[1],
             larger_than_the_image=lambda s: any(
-                window(s).extent(a) > image(s)[1 + a] for a in (0, 1)
+                window(s).extent(a) > s.shape()[1 + a] for a in (0, 1)
             ),
             pixels_between_windows=lambda s: any(
                 window(s).stride[a] > window(s).extent(a) for a in (0, 1)
@@ -314,10 +291,10 @@ def windows(kernel, *, dilated: bool = False) -> list[Point]:
         ),
         flags(
             "result size",
-            one_pixel=lambda s: s.output().shape[1:3] == (1, 1),
-            one_row=lambda s: s.output().shape[1] == 1 < s.output().shape[2],
-            one_column=lambda s: s.output().shape[2] == 1 < s.output().shape[1],
-            several=lambda s: min(s.output().shape[1:3]) > 1,
+            one_pixel=lambda s: s.output.shape[1:3] == (1, 1),
+            one_row=lambda s: s.output.shape[1] == 1 < s.output.shape[2],
+            one_column=lambda s: s.output.shape[2] == 1 < s.output.shape[1],
+            several=lambda s: min(s.output.shape[1:3]) > 1,
         ),
     ]
     if dilated:
