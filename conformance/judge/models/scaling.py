@@ -37,6 +37,7 @@ from eightfold.golden.fully_connected import (
 from eightfold.golden.quantization import effective_scales, fused_bounds
 from eightfold.golden.reduction import mean_multiplier, reduced_axes, reduced_shape, sum_multiplier
 from eightfold.golden.tpu_mlir.numbers import round_float
+from eightfold.golden.windows import Window
 from eightfold.operators import OperatorCall
 
 _FORM = FORMS["tflite"]
@@ -122,11 +123,20 @@ def _int64(array: np.ndarray) -> Integers:
     return array.astype(np.int64)
 
 
-def accumulators(call: OperatorCall) -> Integers:
-    """Return golden's accumulators of an operator with weights, without the bias."""
+def accumulators(
+    call: OperatorCall,
+    x: NDArray[np.int8] | None = None,
+    weights: NDArray[np.int8] | None = None,
+    window: Window | None = None,
+) -> Integers:
+    """Return golden's accumulators of an operator with weights, without the bias.
+
+    ``x``, ``weights``, ``window``: in place of the operator's.
+    """
     name = call.operator.name
     zero_point = call.quantization(0).per_tensor()[1]
-    x, weights = call.codes(0), call.codes(1)
+    x = call.codes(0) if x is None else x
+    weights = call.codes(1) if weights is None else weights
     if name == "FULLY_CONNECTED":
         quantization = call.quantization(1)
         single = quantization.scale.size == 1
@@ -140,7 +150,8 @@ def accumulators(call: OperatorCall) -> Integers:
             )
         )
     sums = conv_2d_accumulators if name == "CONV_2D" else depthwise_conv_2d_accumulators
-    return _int64(sums(x, weights, None, input_zero_point=zero_point, window=call.filter_window()))
+    window = window or call.filter_window()
+    return _int64(sums(x, weights, None, input_zero_point=zero_point, window=window))
 
 
 def weighted(call: OperatorCall, acc: Integers | None = None) -> Scaling:

@@ -35,9 +35,9 @@ from eightfold.operators import OperatorCall
 class WindowTaps:
     """Where a window reads: as `eightfold.golden.windows.Window`, each number free to be wrong."""
 
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...]
-    dilation: tuple[int, ...]
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
     before: tuple[int, ...]
     after: tuple[int, ...]
     """Positions that the first window reaches beyond the input's start, and the last its end."""
@@ -46,21 +46,24 @@ class WindowTaps:
     sizes: tuple[int, ...]
     """Windows along each axis."""
 
-    def read(self, x: Integers, outside: int) -> Integers:
-        """Return what each tap of each window reads: (n, oh, ow, kh, kw, c) of (n, h, w, c)."""
-        rows, columns = (
-            np.arange(self.sizes[axis])[:, None] * self.stride[axis]
-            - self.before[axis]
-            + np.arange(self.kernel[axis]) * self.dilation[axis]
-            for axis in (0, 1)
-        )
-        h, w = x.shape[1:3]
-        result = x[:, np.clip(rows, 0, h - 1)][:, :, :, np.clip(columns, 0, w - 1)]
-        inside = ((rows >= 0) & (rows < h))[:, :, None, None] & ((columns >= 0) & (columns < w))[
-            None, None
-        ]
-        found = np.where(inside[None, ..., None], result, outside)
-        return found.transpose(0, 1, 3, 2, 4, 5)
+    @property
+    def window(self) -> Window:
+        """The window, whose positions are all within what is `seen`."""
+        return Window(self.kernel, self.stride, self.dilation)
+
+    def seen(self, x: np.ndarray, fill: int) -> np.ndarray:
+        """Return what lies between the first and the last tap of (n, h, w, c), outside ``fill``."""
+        for axis in (0, 1):
+            size = x.shape[1 + axis]
+            reach = (self.sizes[axis] - 1) * self.stride[axis] + self.window.extent(axis)
+            places = np.arange(reach) - self.before[axis]
+            inside = ((places >= 0) & (places < size)).reshape(-1, *[1] * (2 - axis))
+            x = np.where(inside, np.take(x, np.clip(places, 0, size - 1), 1 + axis), fill)
+        return x
+
+    def read(self, x: np.ndarray, fill: int) -> np.ndarray:
+        """Return what each tap of each window reads: (n, oh, ow, c, kh, kw) of (n, h, w, c)."""
+        return self.window.taps(self.seen(x, fill), fill)
 
 
 def taps_of(window: Window, shape: tuple[int, ...]) -> WindowTaps:
@@ -74,48 +77,6 @@ def taps_of(window: Window, shape: tuple[int, ...]) -> WindowTaps:
         same=window.padding == "SAME",
         sizes=window.output_sizes(shape),
     )
-
-
-def _taps(call: OperatorCall) -> WindowTaps:
-    return taps_of(call.filter_window(), call.codes(0).shape)
-
-
-def sums(
-    call: OperatorCall,
-    taps: WindowTaps,
-    *,
-    outside: int = 0,
-    weights: np.ndarray | None = None,
-    x: np.ndarray | None = None,
-    tiled: bool = False,
-) -> Integers:
-    """Return the accumulators of a convolution whose window reads at ``taps``.
-
-    ``outside``: what is read there, after the zero point is subtracted. ``weights``, ``x``: in
-    place of the operator's. ``tiled``: output channel c of a depthwise convolution reads input
-    channel ``c mod channels``.
-    """
-    zero_point = call.quantization(0).per_tensor()[1]
-    source = (call.codes(0) if x is None else x).astype(np.int64) - zero_point
-    factors = (call.codes(1) if weights is None else weights).astype(np.int64)
-    seen = taps.read(source, outside)
-    if call.operator.name == "DEPTHWISE_CONV_2D":
-        repeats = factors.shape[3] // source.shape[3]
-        wide = np.tile(seen, repeats) if tiled else np.repeat(seen, repeats, axis=5)
-        return wrap32(np.einsum("nhwklc,klc->nhwc", wide, factors[0]))
-    depth = factors.shape[3]
-    groups = source.shape[3] // depth
-    each = factors.shape[0] // groups
-    parts = [
-        np.einsum(
-            "nhwklc,oklc->nhwo",
-            seen[..., group * depth : (group + 1) * depth].astype(np.float64),
-            factors[group * each : (group + 1) * each].astype(np.float64),
-            optimize=True,
-        )
-        for group in range(groups)
-    ]
-    return wrap32(np.concatenate(parts, axis=3).astype(np.int64))
 
 
 def _codes(call: OperatorCall, acc: Integers | None = None) -> Results:
@@ -132,10 +93,13 @@ def _unchanged(taps: WindowTaps) -> WindowTaps:
 
 
 @maker
-def _window(subject: OperatorRun, change: Change, outside: bool = False) -> Results:
+def _window(subject: OperatorRun, change: Change, fill: int | None = None) -> Results:
+    """Return the results of a window that reads elsewhere; ``fill``: the code that it reads
+    outside, if not the zero point."""
     call = subject.call
-    fill = -call.quantization(0).per_tensor()[1] if outside else 0
-    return _codes(call, sums(call, change(_taps(call)), outside=fill))
+    taps = change(taps_of(call.filter_window(), call.codes(0).shape))
+    outside = call.quantization(0).per_tensor()[1] if fill is None else fill
+    return _codes(call, accumulators(call, taps.seen(call.codes(0), outside), window=taps.window))
 
 
 def _symmetric(taps: WindowTaps) -> WindowTaps:
@@ -152,7 +116,7 @@ def _weights(subject: OperatorRun, change: Callable[[np.ndarray], np.ndarray]) -
     weights = change(call.codes(1))
     if weights.shape != call.codes(1).shape:
         raise SameError
-    return _codes(call, sums(call, _taps(call), weights=weights))
+    return _codes(call, accumulators(call, weights=weights))
 
 
 def _read_as_oihw(weights: np.ndarray) -> np.ndarray:
@@ -166,7 +130,7 @@ def input_nchw(subject: OperatorRun) -> Results:
     call = subject.call
     n, h, w, c = call.codes(0).shape
     x = call.codes(0).reshape(n, c, h, w).transpose(0, 2, 3, 1)
-    return _codes(call, sums(call, _taps(call), x=x))
+    return _codes(call, accumulators(call, x))
 
 
 @mistake
@@ -174,7 +138,9 @@ def channels_tiled(subject: OperatorRun) -> Results:
     """Output channel c reads input channel c mod channels, where it has to read c div
     multiplier.
     """
-    return _codes(subject.call, sums(subject.call, _taps(subject.call), tiled=True))
+    call = subject.call
+    x = np.tile(call.codes(0), call.codes(1).shape[3] // call.codes(0).shape[3])
+    return _codes(call, accumulators(call, x))
 
 
 @maker
@@ -260,7 +226,7 @@ CHANGES: Mapping[tuple[str, Change], str] = {
 """Where windows read by mistake."""
 
 _WINDOWS_TABLE: Table = {
-    ("padding_0", _window(_unchanged, outside=True)): "Padding reads as the code 0 and not "
+    ("padding_0", _window(_unchanged, fill=0)): "Padding reads as the code 0 and not "
     "as the input's zero point.",
     **{(name, _window(change)): text for (name, change), text in CHANGES.items()},
     ("kernel_flipped", _weights(lambda weights: weights[:, ::-1, ::-1])): "The kernel is rotated "
@@ -297,8 +263,8 @@ def _sums(subject: OperatorRun, change: Change = _unchanged) -> tuple[Integers, 
     """Return sums of codes, and how many each has."""
     x = subject.call.codes(0).astype(np.int64)
     taps = change(_pooled(subject))
-    total = taps.read(x, 0).sum(axis=(3, 4))
-    count = taps.read(np.ones((1, *x.shape[1:3], 1), np.int64), 0).sum(axis=(3, 4))
+    total = taps.read(x, 0).sum(axis=(4, 5))
+    count = taps.read(np.ones((1, *x.shape[1:3], 1), np.int64), 0).sum(axis=(4, 5))
     return total, count
 
 
@@ -315,7 +281,7 @@ def _mean(
 def _counting_padding(subject: OperatorRun, fill: Callable[[OperatorRun], int]) -> Results:
     x = subject.call.codes(0).astype(np.int64)
     taps = _pooled(subject)
-    total = taps.read(x, fill(subject)).sum(axis=(3, 4))
+    total = taps.read(x, fill(subject)).sum(axis=(4, 5))
     mean = total / (taps.kernel[0] * taps.kernel[1])
     return [bounded(subject.call, round_float(mean, "half_away").astype(np.int64))]
 
@@ -342,7 +308,7 @@ def mean_by_reciprocal(subject: OperatorRun) -> Results:
 @maker
 def _largest(subject: OperatorRun, fill: int = -128, change: Change = _unchanged) -> Results:
     x = subject.call.codes(0).astype(np.int64)
-    return [bounded(subject.call, change(_pooled(subject)).read(x, fill).max(axis=(3, 4)))]
+    return [bounded(subject.call, change(_pooled(subject)).read(x, fill).max(axis=(4, 5)))]
 
 
 _CHANGES = {
