@@ -59,6 +59,33 @@ def _each(
     )
 
 
+def _by_label(
+    choices: Mapping[str, Any] | Callable[[str], Mapping[str, Any]],
+    unit: str = "",
+    counted: str = OUTPUTS,
+    largest: Size = SIZES[-1],
+) -> Callable[[Callable[..., Workload]], Callable[..., tuple[Series, ...]]]:
+    """Let a function that builds a model of an operator return the series of that, by its name.
+
+    ``choices``: what the function is given behind model, size and name, by label; one that looks at
+        the name returns them. Options come last.
+    """
+
+    def decorated(build: Callable[..., Workload]) -> Callable[..., tuple[Series, ...]]:
+        def series(name: str, **options: Any) -> tuple[Series, ...]:
+            return _each(
+                lambda model, size, choice: build(model, size, name, choice, **options),
+                choices(name) if callable(choices) else choices,
+                counted,
+                unit,
+                largest,
+            )
+
+        return series
+
+    return decorated
+
+
 def unary(
     name: str,
     quantization: tuple[float, int] | None = None,
@@ -105,32 +132,25 @@ def binary(
     )
 
 
-def pool(name: str) -> tuple[Series, ...]:
-    """Return the series of a pool: disjoint windows, and overlapping ones."""
-
-    def build(model: MeasuredModel, size: Size, window: tuple[int, int]) -> Workload:
-        kernel, stride = window
-        options = _window(stride) | {"filter_height": kernel, "filter_width": kernel}
-        model.subject(name, [model.operand(size.image)], options=options)
-        return Workload(size.elements, size.elements // stride**2 * kernel**2)
-
-    windows = {"2x2, stride 2": (2, 2), "3x3, stride 1": (3, 1)}
-    return _each(build, windows, INPUTS, "element of a window")
+@_by_label({"2x2, stride 2": (2, 2), "3x3, stride 1": (3, 1)}, "element of a window", INPUTS)
+def pool(model: MeasuredModel, size: Size, name: str, window: tuple[int, int]) -> Workload:
+    """Build a pool of disjoint windows, or of overlapping ones."""
+    kernel, stride = window
+    options = _window(stride) | {"filter_height": kernel, "filter_width": kernel}
+    model.subject(name, [model.operand(size.image)], options=options)
+    return Workload(size.elements, size.elements // stride**2 * kernel**2)
 
 
 def _window(stride: int) -> dict[str, Any]:
     return {"padding": "SAME", "stride_h": stride, "stride_w": stride}
 
 
-def rows(name: str, **options: Any) -> tuple[Series, ...]:
-    """Return the series of an operator on rows: long ones and short ones."""
-
-    def build(model: MeasuredModel, size: Size, length: int) -> Workload:
-        shape = (size.elements // length, length)
-        model.subject(name, [model.operand(shape)], options=options)
-        return Workload(size.elements, shape[0])
-
-    return _each(build, ROWS, unit="row")
+@_by_label(ROWS, "row")
+def rows(model: MeasuredModel, size: Size, name: str, length: int, **options: Any) -> Workload:
+    """Build an operator on rows, long ones or short ones."""
+    shape = (size.elements // length, length)
+    model.subject(name, [model.operand(shape)], options=options)
+    return Workload(size.elements, shape[0])
 
 
 def reduction(name: str, dtype: type[np.generic] = np.int8) -> tuple[Series, ...]:
@@ -170,40 +190,31 @@ def _weights(model: MeasuredModel, shape: tuple[int, ...], axis: int = 0) -> lis
     ]
 
 
-def convolution(kernel: int) -> Series:
-    """Return the series of CONV_2D with as many output channels as inputs."""
-
-    def build(model: MeasuredModel, size: Size) -> Workload:
-        weights = _weights(model, (size.depth, kernel, kernel, size.depth))
-        model.subject("CONV_2D", [model.operand(size.image), *weights], options=_window(1))
-        return Workload(size.elements)
-
-    return Series(f"{kernel}x{kernel}, stride 1", build)
+@_by_label({"3x3, stride 1": 3, "1x1, stride 1": 1})
+def convolution(model: MeasuredModel, size: Size, name: str, kernel: int) -> Workload:
+    """Build CONV_2D with as many output channels as inputs."""
+    weights = _weights(model, (size.depth, kernel, kernel, size.depth))
+    model.subject(name, [model.operand(size.image), *weights], options=_window(1))
+    return Workload(size.elements)
 
 
-def depthwise(kernel: int, stride: int) -> Series:
-    """Return the series of DEPTHWISE_CONV_2D with multiplier 1."""
-
-    def build(model: MeasuredModel, size: Size) -> Workload:
-        weights = _weights(model, (1, kernel, kernel, size.depth), 3)
-        options = _window(stride) | {"depth_multiplier": 1}
-        model.subject("DEPTHWISE_CONV_2D", [model.operand(size.image), *weights], options=options)
-        return Workload(size.elements // stride**2)
-
-    return Series(f"{kernel}x{kernel}, stride {stride}", build)
+@_by_label({"3x3, stride 1": 1, "3x3, stride 2": 2})
+def depthwise(model: MeasuredModel, size: Size, name: str, stride: int) -> Workload:
+    """Build DEPTHWISE_CONV_2D with multiplier 1."""
+    weights = _weights(model, (1, 3, 3, size.depth), 3)
+    options = _window(stride) | {"depth_multiplier": 1}
+    model.subject(name, [model.operand(size.image), *weights], options=options)
+    return Workload(size.elements // stride**2)
 
 
-def transposed(kernel: int) -> Series:
-    """Return the series of TRANSPOSE_CONV that doubles height and width."""
-
-    def build(model: MeasuredModel, size: Size) -> Workload:
-        weights, bias = _weights(model, (size.depth, kernel, kernel, size.depth))
-        x = model.operand((1, size.height // 2, size.width // 2, size.depth))
-        inputs = [model.integers(size.image, "output shape"), weights, x, bias]
-        model.subject("TRANSPOSE_CONV", inputs, options=_window(2))
-        return Workload(size.elements)
-
-    return Series(f"{kernel}x{kernel}, stride 2", build)
+@_by_label({"2x2, stride 2": 2, "3x3, stride 2": 3})
+def transposed(model: MeasuredModel, size: Size, name: str, kernel: int) -> Workload:
+    """Build TRANSPOSE_CONV that doubles height and width."""
+    weights, bias = _weights(model, (size.depth, kernel, kernel, size.depth))
+    x = model.operand((1, size.height // 2, size.width // 2, size.depth))
+    inputs = [model.integers(size.image, "output shape"), weights, x, bias]
+    model.subject(name, inputs, options=_window(2))
+    return Workload(size.elements)
 
 
 def dense() -> tuple[Series, ...]:
@@ -228,19 +239,15 @@ def dense() -> tuple[Series, ...]:
     )
 
 
-def products() -> tuple[Series, ...]:
-    """Return the series of BATCH_MATMUL: 4 matrices by as many computed ones, or by a constant."""
-
-    def build(model: MeasuredModel, size: Size, computed: bool) -> Workload:
-        count = 1 << (size.elements.bit_length() - 1) // 2
-        x = model.operand((4, size.elements // count // 4, count))
-        y = model.operand((4, count, count), name="weights") if computed else None
-        y = model.codes((count, count), "weights", zero_point=-7) if y is None else y
-        model.subject("BATCH_MATMUL", [x, y], (8.0, 5))
-        return Workload(size.elements)
-
-    labels = {"two computed operands": True, "constant second operand": False}
-    return _each(build, labels, largest=QUARTER)
+@_by_label({"two computed operands": True, "constant second operand": False}, largest=QUARTER)
+def products(model: MeasuredModel, size: Size, name: str, computed: bool) -> Workload:
+    """Build BATCH_MATMUL of 4 matrices by as many computed ones, or by a constant."""
+    count = 1 << (size.elements.bit_length() - 1) // 2
+    x = model.operand((4, size.elements // count // 4, count))
+    y = model.operand((4, count, count), name="weights") if computed else None
+    y = model.codes((count, count), "weights", zero_point=-7) if y is None else y
+    model.subject(name, [x, y], (8.0, 5))
+    return Workload(size.elements)
 
 
 def _entries(
@@ -255,7 +262,9 @@ def _entries(
 
 COMPUTING: dict[str, CatalogueEntry] = {
     "BATCH_MATMUL": CatalogueEntry(
-        products(), None, "rank 2 to 5; what a sum takes of both operands fits the scratchpad"
+        products("BATCH_MATMUL"),
+        None,
+        "rank 2 to 5; what a sum takes of both operands fits the scratchpad",
     ),
     **_entries(
         binary,
@@ -305,9 +314,9 @@ COMPUTING: dict[str, CatalogueEntry] = {
     ),
     "SOFTMAX": CatalogueEntry(rows("SOFTMAX", beta=1.0), SOFTMAX),
     **_entries(rows, None, "LOG_SOFTMAX", "L2_NORMALIZATION"),
-    "CONV_2D": CatalogueEntry((convolution(3), convolution(1)), None, "rank 4, with a bias"),
-    "DEPTHWISE_CONV_2D": CatalogueEntry((depthwise(3, 1), depthwise(3, 2)), None, "rank 4"),
-    "TRANSPOSE_CONV": CatalogueEntry((transposed(2), transposed(3)), None),
+    "CONV_2D": CatalogueEntry(convolution("CONV_2D"), None, "rank 4, with a bias"),
+    "DEPTHWISE_CONV_2D": CatalogueEntry(depthwise("DEPTHWISE_CONV_2D"), None, "rank 4"),
+    "TRANSPOSE_CONV": CatalogueEntry(transposed("TRANSPOSE_CONV"), None),
     "FULLY_CONNECTED": CatalogueEntry(dense(), None),
 }
 """By the operator's name."""
@@ -325,221 +334,189 @@ AXES = {f"axis {axis}": axis for axis in (1, 3)}
 OF_PARTS = {f"axis {axis}": axis for axis in (1, 4)}
 """The first or the last axis of an image, and of several."""
 
+PADDINGS = {
+    "height and width by 2": [[0, 0], [1, 1], [1, 1], [0, 0]],
+    "channels by 4": [[0, 0], [0, 0], [0, 0], [0, 4]],
+}
+
+ORDERS = {"to axes 0, 2, 1, 3": [0, 2, 1, 3], "to axes 0, 1, 3, 2": [0, 1, 3, 2]}
+
 
 def _thin(size: Size) -> tuple[int, int, int]:
     """Return height, width and few channels, of as many elements."""
     return size.height, size.width * size.depth // THIN, THIN
 
 
-def _joined(name: str) -> tuple[Series, ...]:
-    """Return CONCATENATION of two halves, or PACK of two tensors, along the first or last axis."""
-
-    def build(model: MeasuredModel, size: Size, axis: int) -> Workload:
-        shape = list(size.image)
-        shape[min(axis, 3)] //= 2
-        inputs = [model.operand(shape), model.operand(shape, name="second input")]
-        options = {"axis": axis} | ({"values_count": 2} if name == "PACK" else {})
-        model.subject(name, inputs, options=options)
-        return Workload(size.elements, 2 * prod(shape[:axis]))
-
-    return _each(build, OF_PARTS if name == "PACK" else AXES, unit="run")
+@_by_label(lambda name: OF_PARTS if name == "PACK" else AXES, "run")
+def _joined(model: MeasuredModel, size: Size, name: str, axis: int) -> Workload:
+    """Build CONCATENATION of two halves, or PACK of two tensors, along the first or last axis."""
+    shape = list(size.image)
+    shape[min(axis, 3)] //= 2
+    inputs = [model.operand(shape), model.operand(shape, name="second input")]
+    options = {"axis": axis} | ({"values_count": 2} if name == "PACK" else {})
+    model.subject(name, inputs, options=options)
+    return Workload(size.elements, 2 * prod(shape[:axis]))
 
 
-def _apart(name: str) -> tuple[Series, ...]:
-    """Return SPLIT, SPLIT_V or UNPACK into two tensors along the first or last axis."""
-
-    def build(model: MeasuredModel, size: Size, axis: int) -> Workload:
-        if name == "UNPACK":
-            half = list(size.image)
-            half[min(axis, 3)] //= 2
-            x = model.operand([*half[:axis], 2, *half[axis:]])
-            model.subject(name, [x], options={"axis": axis, "num": 2})
-            return Workload(size.elements, 2 * prod(half[:axis]))
-        inputs = [model.integers([axis], "axis"), model.operand(size.image)]
-        if name == "SPLIT_V":
-            halves = [size.image[axis] // 2, -1]
-            inputs = [inputs[1], model.integers(halves, "sizes"), inputs[0]]
-        model.subject(name, inputs, options={"num_splits": 2})
-        return Workload(size.elements, 2 * prod(size.image[:axis]))
-
-    return _each(build, OF_PARTS if name == "UNPACK" else AXES, unit="run")
+@_by_label(lambda name: OF_PARTS if name == "UNPACK" else AXES, "run")
+def _apart(model: MeasuredModel, size: Size, name: str, axis: int) -> Workload:
+    """Build SPLIT, SPLIT_V or UNPACK into two tensors along the first or last axis."""
+    if name == "UNPACK":
+        half = list(size.image)
+        half[min(axis, 3)] //= 2
+        x = model.operand([*half[:axis], 2, *half[axis:]])
+        model.subject(name, [x], options={"axis": axis, "num": 2})
+        return Workload(size.elements, 2 * prod(half[:axis]))
+    inputs = [model.integers([axis], "axis"), model.operand(size.image)]
+    if name == "SPLIT_V":
+        halves = [size.image[axis] // 2, -1]
+        inputs = [inputs[1], model.integers(halves, "sizes"), inputs[0]]
+    model.subject(name, inputs, options={"num_splits": 2})
+    return Workload(size.elements, 2 * prod(size.image[:axis]))
 
 
-def _padded(name: str) -> tuple[Series, ...]:
-    """Return padding by rows and columns around an image, or by channels behind each pixel."""
-
-    def build(model: MeasuredModel, size: Size, paddings: list[list[int]]) -> Workload:
-        _, height, width, depth = size.image
-        shape = [1, height - sum(paddings[1]), width - sum(paddings[2]), depth - sum(paddings[3])]
-        inputs = [model.operand(shape), model.integers(paddings, "paddings")]
-        if name == "PADV2":
-            inputs.append(model.codes((1,), "value", zero_point=3))
-        model.subject(name, inputs)
-        return Workload(size.elements, shape[1] * (shape[2] if sum(paddings[3]) else 1))
-
-    around = [[0, 0], [1, 1], [1, 1], [0, 0]]
-    behind = [[0, 0], [0, 0], [0, 0], [0, 4]]
-    return _each(build, {"height and width by 2": around, "channels by 4": behind}, unit="run")
+@_by_label(PADDINGS, "run")
+def _padded(model: MeasuredModel, size: Size, name: str, paddings: list[list[int]]) -> Workload:
+    """Build padding by rows and columns around an image, or by channels behind each pixel."""
+    _, height, width, depth = size.image
+    shape = [1, height - sum(paddings[1]), width - sum(paddings[2]), depth - sum(paddings[3])]
+    inputs = [model.operand(shape), model.integers(paddings, "paddings")]
+    if name == "PADV2":
+        inputs.append(model.codes((1,), "value", zero_point=3))
+    model.subject(name, inputs)
+    return Workload(size.elements, shape[1] * (shape[2] if sum(paddings[3]) else 1))
 
 
-def _along(name: str) -> tuple[Series, ...]:
-    """Return an operator that works along the rows, or along the channels, of an image."""
-
-    def build(model: MeasuredModel, size: Size, axis: int) -> Workload:
-        whole = np.array(size.image)
-        chosen = np.arange(4) == axis
-        half = whole // (1 + chosen)
-        rows, run = prod(size.image[: axis + 1]), prod(size.image[axis + 1 :])
-        inputs: dict[str, Callable[[], list[int]]] = {
-            "BROADCAST_TO": lambda: [
-                model.operand(np.where(chosen, 1, whole).tolist()),
-                model.integers(whole, "shape"),
-            ],
-            "DYNAMIC_UPDATE_SLICE": lambda: [
-                model.operand(size.image),
-                model.operand(half.tolist(), name="update"),
-                model.integers(chosen, "start"),
-            ],
-            "REVERSE_V2": lambda: [model.operand(size.image), model.integers([axis], "axes")],
-            "SCATTER_ND": lambda: [  # every other row
-                model.integers(np.arange(0, rows, 2)[:, None], "indices"),
-                model.operand((rows // 2, run), name="updates"),
-                model.integers([rows, run], "shape"),
-            ],
-            "TILE": lambda: [model.operand(half.tolist()), model.integers(1 + chosen, "multiples")],
-        }
-        model.subject(name, inputs[name]())
-        return Workload(size.elements, rows)
-
-    return _each(build, AXES, unit="run")
+@_by_label(AXES, "run")
+def _along(model: MeasuredModel, size: Size, name: str, axis: int) -> Workload:
+    """Build an operator that works along the rows, or along the channels, of an image."""
+    whole = np.array(size.image)
+    chosen = np.arange(4) == axis
+    half = whole // (1 + chosen)
+    rows, run = prod(size.image[: axis + 1]), prod(size.image[axis + 1 :])
+    inputs: dict[str, Callable[[], list[int]]] = {
+        "BROADCAST_TO": lambda: [
+            model.operand(np.where(chosen, 1, whole).tolist()),
+            model.integers(whole, "shape"),
+        ],
+        "DYNAMIC_UPDATE_SLICE": lambda: [
+            model.operand(size.image),
+            model.operand(half.tolist(), name="update"),
+            model.integers(chosen, "start"),
+        ],
+        "REVERSE_V2": lambda: [model.operand(size.image), model.integers([axis], "axes")],
+        "SCATTER_ND": lambda: [  # every other row
+            model.integers(np.arange(0, rows, 2)[:, None], "indices"),
+            model.operand((rows // 2, run), name="updates"),
+            model.integers([rows, run], "shape"),
+        ],
+        "TILE": lambda: [model.operand(half.tolist()), model.integers(1 + chosen, "multiples")],
+    }
+    model.subject(name, inputs[name]())
+    return Workload(size.elements, rows)
 
 
-def _sliced(name: str) -> tuple[Series, ...]:
-    """Return SLICE of adjacent rows or channels, STRIDED_SLICE of every other row or channel."""
-
-    def build(model: MeasuredModel, size: Size, axis: int) -> Workload:
-        shape = list(size.image)
-        start = [0] * 4
-        shape[axis] //= 2
-        start[axis] = 1
-        inputs = [model.operand(size.image), model.integers(start, "begin")]
-        runs = prod(shape[:axis])
-        if name == "SLICE":
-            inputs.append(model.integers(shape, "size"))
-        else:
-            steps = [1 + (i == axis) for i in range(4)]
-            inputs += [model.integers(size.image, "end"), model.integers(steps, "strides")]
-            runs *= shape[axis]
-        model.subject(name, inputs)
-        return Workload(size.elements // 2, runs)
-
-    return _each(build, AXES, unit="run")
+@_by_label(AXES, "run")
+def _sliced(model: MeasuredModel, size: Size, name: str, axis: int) -> Workload:
+    """Build SLICE of adjacent rows or channels, STRIDED_SLICE of every other row or channel."""
+    shape = list(size.image)
+    start = [0] * 4
+    shape[axis] //= 2
+    start[axis] = 1
+    inputs = [model.operand(size.image), model.integers(start, "begin")]
+    runs = prod(shape[:axis])
+    if name == "SLICE":
+        inputs.append(model.integers(shape, "size"))
+    else:
+        steps = [1 + (i == axis) for i in range(4)]
+        inputs += [model.integers(size.image, "end"), model.integers(steps, "strides")]
+        runs *= shape[axis]
+    model.subject(name, inputs)
+    return Workload(size.elements // 2, runs)
 
 
-def _transposed(name: str) -> tuple[Series, ...]:
-    """Return TRANSPOSE that keeps pixels together, and one that moves each byte."""
-
-    def build(model: MeasuredModel, size: Size, order: list[int]) -> Workload:
-        inputs = [model.operand(size.image), model.integers(order, "order")]
-        model.subject(name, inputs)
-        run = size.depth if order[3] == 3 else 1
-        return Workload(size.elements, size.elements // run)
-
-    orders = ([0, 2, 1, 3], [0, 1, 3, 2])
-    labels = {f"to axes {', '.join(map(str, order))}": order for order in orders}
-    return _each(build, labels, unit="run")
+@_by_label(ORDERS, "run")
+def _transposed(model: MeasuredModel, size: Size, name: str, order: list[int]) -> Workload:
+    """Build TRANSPOSE that keeps pixels together, or one that moves each byte."""
+    inputs = [model.operand(size.image), model.integers(order, "order")]
+    model.subject(name, inputs)
+    run = size.depth if order[3] == 3 else 1
+    return Workload(size.elements, size.elements // run)
 
 
-def _blocks(name: str) -> tuple[Series, ...]:
-    """Return an operator between pixels and channels or batches, in blocks of 2 x 2."""
+@_by_label(DEPTHS, "run")
+def _blocks(model: MeasuredModel, size: Size, name: str, thin: bool) -> Workload:
+    """Build an operator between pixels and channels or batches, in blocks of 2 x 2."""
     run = 2 if "DEPTH" in name else 1  # pixels that lie side by side on both sides
-
-    def build(model: MeasuredModel, size: Size, thin: bool) -> Workload:
-        height, width, depth = _thin(size) if thin else size.image[1:]
-        shape = [1, height, width, depth]
-        if not name.startswith("SPACE"):
-            small = [height // 2, width // 2]
-            shape = [1, *small, 4 * depth] if "DEPTH" in name else [4, *small, depth]
-        inputs = [model.operand(shape)]
-        options = {}
-        if "DEPTH" in name:
-            options = {"block_size": 2}
-        else:
-            inputs += [
-                model.integers([2, 2], "block"),
-                model.integers([[0, 0], [0, 0]], "crops" if "TO_SPACE" in name else "paddings"),
-            ]
-        model.subject(name, inputs, options=options)
-        return Workload(size.elements, size.elements // (run * depth))
-
-    return _each(build, DEPTHS, unit="run")
+    height, width, depth = _thin(size) if thin else size.image[1:]
+    shape = [1, height, width, depth]
+    if not name.startswith("SPACE"):
+        small = [height // 2, width // 2]
+        shape = [1, *small, 4 * depth] if "DEPTH" in name else [4, *small, depth]
+    inputs = [model.operand(shape)]
+    options = {}
+    if "DEPTH" in name:
+        options = {"block_size": 2}
+    else:
+        inputs += [
+            model.integers([2, 2], "block"),
+            model.integers([[0, 0], [0, 0]], "crops" if "TO_SPACE" in name else "paddings"),
+        ]
+    model.subject(name, inputs, options=options)
+    return Workload(size.elements, size.elements // (run * depth))
 
 
-def _resized(name: str) -> tuple[Series, ...]:
-    """Return an operator that doubles height and width."""
+@_by_label(DEPTHS, "pixel")
+def _resized(model: MeasuredModel, size: Size, name: str, thin: bool) -> Workload:
+    """Build an operator that doubles height and width."""
     options = {"half_pixel_centers": True}
-
-    def build(model: MeasuredModel, size: Size, thin: bool) -> Workload:
-        height, width, depth = _thin(size) if thin else size.image[1:]
-        x = model.operand([1, height // 2, width // 2, depth])
-        inputs = [x, model.integers([height, width], "size")]
-        model.subject(name, inputs, options=options)
-        return Workload(size.elements, height * width)
-
-    return _each(build, DEPTHS, unit="pixel")
+    height, width, depth = _thin(size) if thin else size.image[1:]
+    x = model.operand([1, height // 2, width // 2, depth])
+    inputs = [x, model.integers([height, width], "size")]
+    model.subject(name, inputs, options=options)
+    return Workload(size.elements, height * width)
 
 
-def _gathered(name: str) -> tuple[Series, ...]:
-    """Return GATHER or GATHER_ND of slices along the first axis, from 8 of them."""
-
-    def build(model: MeasuredModel, size: Size, length: int) -> Workload:
-        count = size.elements // length
-        shape, options = ((count,), {"axis": 0}) if name == "GATHER" else ((count, 1), {})
-        inputs = [model.operand((8, length)), model.operand(shape, np.int32, name="indices")]
-        model.subject(name, inputs, options=options)
-        return Workload(size.elements, count)
-
-    return _each(build, {f"slices of {n}": n for n in SLICE_LENGTHS}, unit="index")
+@_by_label({f"slices of {n}": n for n in SLICE_LENGTHS}, "index")
+def _gathered(model: MeasuredModel, size: Size, name: str, length: int) -> Workload:
+    """Build GATHER or GATHER_ND of slices along the first axis, from 8 of them."""
+    count = size.elements // length
+    shape, options = ((count,), {"axis": 0}) if name == "GATHER" else ((count, 1), {})
+    inputs = [model.operand((8, length)), model.operand(shape, np.int32, name="indices")]
+    model.subject(name, inputs, options=options)
+    return Workload(size.elements, count)
 
 
-def _renamed(name: str) -> tuple[Series, ...]:
-    """Return an operator whose result is its operand under another shape."""
-
-    def build(model: MeasuredModel, size: Size) -> Workload:
-        inputs = [model.operand(size.image)]
-        options = {}
-        if name == "RESHAPE":
-            inputs.append(model.integers(size.image[1:], "shape"))
-        elif name == "SQUEEZE":
-            options = {"squeeze_dims": [0]}
-        else:
-            inputs.append(model.integers([0], "axis"))
-        model.subject(name, inputs, options=options)
-        return Workload(size.elements)
-
-    return (Series("any shape", build),)
+@_by_label({"any shape": None})
+def _renamed(model: MeasuredModel, size: Size, name: str, _: None) -> Workload:
+    """Build an operator whose result is its operand under another shape."""
+    inputs = [model.operand(size.image)]
+    options = {}
+    if name == "RESHAPE":
+        inputs.append(model.integers(size.image[1:], "shape"))
+    elif name == "SQUEEZE":
+        options = {"squeeze_dims": [0]}
+    else:
+        inputs.append(model.integers([0], "axis"))
+    model.subject(name, inputs, options=options)
+    return Workload(size.elements)
 
 
-def _variable(name: str) -> tuple[Series, ...]:
-    """Return an operator on a variable that is read, and then assigned."""
-
-    def build(model: MeasuredModel, size: Size) -> Workload:
-        handle = model.variable(np.zeros(size.image, np.int8), scale=SCALE, zero_point=ZERO_POINT)
-        value = model.operand(size.image)
-        model.subject("READ_VARIABLE", [handle])
-        model.operator("ASSIGN_VARIABLE", [handle, value], [])
-        model.about(name)
-        return Workload(size.elements)
-
-    return (Series("any shape", build),)
+@_by_label({"any shape": None})
+def _variable(model: MeasuredModel, size: Size, name: str, _: None) -> Workload:
+    """Build an operator on a variable that is read, and then assigned."""
+    handle = model.variable(np.zeros(size.image, np.int8), scale=SCALE, zero_point=ZERO_POINT)
+    value = model.operand(size.image)
+    model.subject("READ_VARIABLE", [handle])
+    model.operator("ASSIGN_VARIABLE", [handle, value], [])
+    model.about(name)
+    return Workload(size.elements)
 
 
-def _shape(name: str) -> tuple[Series, ...]:
-    def build(model: MeasuredModel, size: Size) -> Workload:
-        model.subject(name, [model.operand(size.image)], options={"out_type": "INT32"})
-        return Workload(4)
-
-    return (Series("rank 4", build),)
+@_by_label({"rank 4": None})
+def _shape(model: MeasuredModel, size: Size, name: str, _: None) -> Workload:
+    model.subject(name, [model.operand(size.image)], options={"out_type": "INT32"})
+    return Workload(4)
 
 
 _OUTSIDE = (
