@@ -7,26 +7,26 @@ import numpy as np
 from eightfold.golden.binary import broadcast
 from eightfold.operators.elementwise import NUMBERS
 from lab.coverage.points import (
+    ACTIVATION,
+    ELEMENTS,
+    KEPT,
+    OUTCOME,
+    RESULT_TYPE,
     Point,
     Sample,
-    activation,
     axis_place,
     batch,
     channels,
     codes,
     constant,
     either,
-    elements,
     flags,
     given_axis,
     one_of,
     operand_type,
-    outcome,
     quantized_alike,
     rank,
-    requantization_kept,
     requantized,
-    result_type,
     row_length,
     sides,
     traced,
@@ -56,27 +56,25 @@ def _matrix(source: int = 0) -> list[Point]:
     return [
         *zero_points(source),
         traced("saturation", SATURATIONS),
-        activation(),
+        ACTIVATION,
         channels("output channels and lanes", None, "lanes"),
         channels("input channels and width", source, "width"),
     ]
 
 
-def _pairs() -> list[Point]:
-    return [point for point in requantized() if point.name != "saturation"]
-
+_PAIRS = [point for point in requantized() if point.name != "saturation"]
 
 _POOL = [
     *zero_points(0),
     *codes(),
     *windows(Sample.pool_window),
     batch(),
-    activation(),
-    requantization_kept(),
+    ACTIVATION,
+    KEPT,
     channels("channels and lanes", None, "lanes"),
 ]
 
-_CONVOLUTION = [*_matrix(), *_pairs(), batch(), traced("overflow", ("bias", "left shift"))]
+_CONVOLUTION = [*_matrix(), *_PAIRS, batch(), traced("overflow", ("bias", "left shift"))]
 
 
 def _constants(s: Sample) -> str:
@@ -128,29 +126,28 @@ def _two(ranks=range(1, 9), stretches=STRETCHES) -> list[Point]:
         *zero_points(0, 1, output=False),
         Point("broadcasting", stretches, _stretch),
         rank(ranks),
-        elements(),
+        ELEMENTS,
         constant("second operand", 1),
     ]
 
 
-def _logical() -> list[Point]:
-    return [
-        Point("broadcasting", STRETCHES, _stretch),
-        rank(range(1, 9)),
-        elements(),
-        flags(
-            "truth",
-            of_both=lambda s: np.any(np.logical_and(*broadcast(s.array(0), s.array(1)))),
-            of_one=lambda s: np.any(np.logical_xor(*broadcast(s.array(0), s.array(1)))),
-            of_none=lambda s: not np.all(np.logical_or(*broadcast(s.array(0), s.array(1)))),
-        ),
-    ]
+_LOGICAL = [
+    Point("broadcasting", STRETCHES, _stretch),
+    rank(range(1, 9)),
+    ELEMENTS,
+    flags(
+        "truth",
+        of_both=lambda s: np.any(np.logical_and(*broadcast(s.array(0), s.array(1)))),
+        of_one=lambda s: np.any(np.logical_xor(*broadcast(s.array(0), s.array(1)))),
+        of_none=lambda s: not np.all(np.logical_or(*broadcast(s.array(0), s.array(1)))),
+    ),
+]
 
 
 def _selection(**conditions: Callable[[Sample], object]) -> list[Point]:
     return [
         *codes(1),
-        elements(),
+        ELEMENTS,
         rank(range(1, 9), 1),
         one_of("operand type", ("int8", "bool"), lambda s: s.input(1).dtype),
         flags("chosen", first=lambda s: s.array().any(), second=lambda s: not s.array().all()),
@@ -165,12 +162,15 @@ def _selection(**conditions: Callable[[Sample], object]) -> list[Point]:
 
 
 def _arithmetic(shifts) -> list[Point]:
-    return [*_two(), *zero_points(), *codes(), activation(), *requantized(shifts=shifts)]
+    return [*_two(), *zero_points(), *codes(), ACTIVATION, *requantized(shifts=shifts)]
 
 
-def _quantizations() -> Point:
-    names = ("quantizations", "alike", "different")
-    return either(*names, lambda s: quantized_alike(s.quantization(), s.quantization(1)))
+_QUANTIZATIONS = either(
+    "quantizations",
+    "alike",
+    "different",
+    lambda s: quantized_alike(s.quantization(), s.quantization(1)),
+)
 
 
 def _comparison() -> list[Point]:
@@ -181,13 +181,13 @@ def _comparison() -> list[Point]:
     return [
         *_two(),
         *codes(output=False),
-        outcome(),
+        OUTCOME,
         flags(
             "codes alike",
             true=lambda s: np.any(equal(s) & s.result),
             false=lambda s: np.any(equal(s) & ~s.result),
         ),
-        _quantizations(),
+        _QUANTIZATIONS,
     ]
 
 
@@ -210,7 +210,7 @@ def _extremum() -> list[Point]:
 
 
 def _unary(*points: Point) -> list[Point]:
-    return [*zero_points(0), *codes(), elements(), rank((1, 2, 3, 4)), *points]
+    return [*zero_points(0), *codes(), ELEMENTS, rank((1, 2, 3, 4)), *points]
 
 
 REFERENCE = requantized("reference")
@@ -231,30 +231,29 @@ def _gap(axes: set[int]) -> bool:
 
 
 def _reduction(*points: Point) -> list[Point]:
-    return [*zero_points(0), *codes(), *_axes(), *points]
+    return [*zero_points(0), *codes(), *_AXES, *points]
 
 
-def _axes() -> list[Point]:
-    return [
-        rank(range(1, 7)),
-        one_of("keep_dims", (False, True), lambda s: s.options["keep_dims"]),
-        flags(
-            "axes",
-            first=lambda s: 0 in _reduced(s),
-            last=lambda s: len(s.shape()) - 1 in _reduced(s),
-            all=lambda s: len(_reduced(s)) == len(s.shape()) > 1,
-            neighbours=lambda s: len(_reduced(s)) > 1 and not _gap(_reduced(s)),
-            apart=lambda s: len(_reduced(s)) > 1 and _gap(_reduced(s)),
-            counted_from_the_end=lambda s: (s.array(1) < 0).any(),
-            repeated=lambda s: s.array(1).size > len(_reduced(s)),
-            a_scalar=lambda s: s.array(1).ndim == 0,
-        ),
-        flags(
-            "reduced elements",
-            one=lambda s: s.is_computed(0) and s.result.size == s.array().size,
-            several=lambda s: s.result.size < s.array().size,
-        ),
-    ]
+_AXES = [
+    rank(range(1, 7)),
+    one_of("keep_dims", (False, True), lambda s: s.options["keep_dims"]),
+    flags(
+        "axes",
+        first=lambda s: 0 in _reduced(s),
+        last=lambda s: len(s.shape()) - 1 in _reduced(s),
+        all=lambda s: len(_reduced(s)) == len(s.shape()) > 1,
+        neighbours=lambda s: len(_reduced(s)) > 1 and not _gap(_reduced(s)),
+        apart=lambda s: len(_reduced(s)) > 1 and _gap(_reduced(s)),
+        counted_from_the_end=lambda s: (s.array(1) < 0).any(),
+        repeated=lambda s: s.array(1).size > len(_reduced(s)),
+        a_scalar=lambda s: s.array(1).ndim == 0,
+    ),
+    flags(
+        "reduced elements",
+        one=lambda s: s.is_computed(0) and s.result.size == s.array().size,
+        several=lambda s: s.result.size < s.array().size,
+    ),
+]
 
 
 def _extremes(s: Sample) -> np.ndarray:
@@ -270,7 +269,7 @@ def _index_of_extreme() -> list[Point]:
         rank(range(1, 6)),
         axis_place(given_axis(1)),
         operand_type(1),
-        result_type(),
+        RESULT_TYPE,
         flags(
             "place",
             first=lambda s: (s.result == 0).any(),
@@ -285,7 +284,7 @@ _ROWS = [*zero_points(0, output=False), *codes(), row_length(), rank((1, 2, 3, 4
 COMPUTING: dict[str, list[Point]] = {
     "BATCH_MATMUL": [
         *zero_points(0, 1),
-        *_pairs(),
+        *_PAIRS,
         traced("saturation", SATURATIONS),
         rank((2, 3, 4, 5)),
         one_of("adj_x", (False, True), lambda s: s.options["adj_x"]),
@@ -313,7 +312,7 @@ COMPUTING: dict[str, list[Point]] = {
     ],
     "TRANSPOSE_CONV": [
         *_matrix(2),
-        *_pairs(),
+        *_PAIRS,
         *_weights(3),
         one_of("padding kind", ("SAME", "VALID"), lambda s: s.options["padding"]),
         one_of("stride of rows", (1, 2, 3), lambda s: s.options["stride_h"]),
@@ -340,7 +339,7 @@ COMPUTING: dict[str, list[Point]] = {
     "ADD": _arithmetic(PAIR_SHIFTS),
     "SUB": _arithmetic(PAIR_SHIFTS),
     "MUL": _arithmetic(PAIR_SHIFTS),
-    "DIV": [*_two(), *zero_points(), *codes(), activation(), sides()],
+    "DIV": [*_two(), *zero_points(), *codes(), ACTIVATION, sides()],
     "SQUARED_DIFFERENCE": [*_two(), *zero_points(), *codes()],
     "PRELU": [
         *_two(range(1, 6), tuple(s for s in STRETCHES if s not in LARGER_SECOND)),
@@ -356,12 +355,12 @@ COMPUTING: dict[str, list[Point]] = {
     "CAST": [
         one_of("type", WHOLE, lambda s: s.input().dtype),
         one_of("type of the result", WHOLE, lambda s: s.output.dtype),
-        elements(),
+        ELEMENTS,
         rank((1, 2, 3, 4)),
     ],
-    "LOGICAL_NOT": [outcome(), elements(), rank((1, 2, 3, 4))],
-    "LOGICAL_AND": _logical(),
-    "LOGICAL_OR": _logical(),
+    "LOGICAL_NOT": [OUTCOME, ELEMENTS, rank((1, 2, 3, 4))],
+    "LOGICAL_AND": _LOGICAL,
+    "LOGICAL_OR": _LOGICAL,
     "SELECT": _selection(scalar=lambda s: s.shape() == (), of_slices=lambda s: len(s.shape()) == 1),
     "SELECT_V2": _selection(stretched=lambda s: _ones(s.shape(), s.output.shape)),
     "MAXIMUM": _extremum(),
@@ -390,8 +389,8 @@ COMPUTING: dict[str, list[Point]] = {
     "NEG": _unary(),
     "MEAN": _reduction(*requantized()),
     "SUM": _reduction(*requantized()),
-    "REDUCE_ALL": [*_axes(), outcome()],
-    "REDUCE_ANY": [*_axes(), outcome()],
+    "REDUCE_ALL": [*_AXES, OUTCOME],
+    "REDUCE_ANY": [*_AXES, OUTCOME],
     "REDUCE_MAX": _reduction(),
     "REDUCE_MIN": _reduction(),
     "ARG_MAX": _index_of_extreme(),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lab.coverage.points import (
+    RESULT_TYPE,
     Point,
     Sample,
     axis_place,
@@ -17,7 +18,6 @@ from lab.coverage.points import (
     one_of,
     operand_type,
     rank,
-    result_type,
     zero_points,
 )
 
@@ -36,12 +36,9 @@ def _amounts() -> Point:
     return Point("amounts", (*names, "both sides", "none", "last axis"), observe)
 
 
-def _padding() -> list[Point]:
-    return [*copied(range(1, 6)), *zero_points(), _amounts(), operand_type(1)]
+_PADDING = [*copied(range(1, 6)), *zero_points(), _amounts(), operand_type(1)]
 
-
-def _blocks() -> list[Point]:
-    return [*copied((4,)), batch(), one_of("block", (1, 2, 3), lambda s: s.options["block_size"])]
+_BLOCKS = [*copied((4,)), batch(), one_of("block", (1, 2, 3), lambda s: s.options["block_size"])]
 
 
 def _batches(*more: Point) -> list[Point]:
@@ -99,8 +96,7 @@ def _resize() -> list[Point]:
     ]
 
 
-def _index_type() -> Point:
-    return one_of("index type", ("int16", "int32", "int64"), lambda s: s.array(1).dtype)
+_INDEX_TYPE = one_of("index type", ("int16", "int32", "int64"), lambda s: s.array(1).dtype)
 
 
 def _order(s: Sample) -> list[int]:
@@ -159,7 +155,7 @@ def _indices() -> list[Point]:
     return [
         *copied(range(1, 5)),
         axis_place(lambda s: s.options["axis"]),
-        _index_type(),
+        _INDEX_TYPE,
         flags(
             "indices",
             constant=lambda s: s.is_constant(1),
@@ -204,8 +200,8 @@ def _coordinates(position: int, source: Callable[[Sample], tuple[int, ...]]) -> 
 
 
 COPYING: dict[str, list[Point]] = {
-    "PAD": _padding(),
-    "PADV2": [*_padding(), constant("value", 2)],
+    "PAD": _PADDING,
+    "PADV2": [*_PADDING, constant("value", 2)],
     "ASSIGN_VARIABLE": copied(range(6)),
     "READ_VARIABLE": copied(range(6)),
     "BROADCAST_TO": [
@@ -283,7 +279,7 @@ COPYING: dict[str, list[Point]] = {
             counted_from_the_end=lambda s: (s.array(1) < 0).any(),
         ),
     ],
-    "SHAPE": [rank(range(1, 9)), result_type()],
+    "SHAPE": [rank(range(1, 9)), RESULT_TYPE],
     "CONCATENATION": [
         *copied(range(1, 7), kept=False),
         axis_place(lambda s: s.options["axis"]),
@@ -321,8 +317,8 @@ COPYING: dict[str, list[Point]] = {
             unequal=lambda s: len({each.shape for each in s.results}) > 1,
         ),
     ],
-    "SPACE_TO_DEPTH": _blocks(),
-    "DEPTH_TO_SPACE": _blocks(),
+    "SPACE_TO_DEPTH": _BLOCKS,
+    "DEPTH_TO_SPACE": _BLOCKS,
     "SPACE_TO_BATCH_ND": _batches(either("cut", "yes", "no", lambda s: (s.array(2) < 0).any())),
     "BATCH_TO_SPACE_ND": _batches(),
     "RESIZE_BILINEAR": [*_resize(), *zero_points(0, output=False)],
@@ -340,7 +336,7 @@ COPYING: dict[str, list[Point]] = {
     ],
     "GATHER_ND": [
         *copied(range(1, 6)),
-        _index_type(),
+        _INDEX_TYPE,
         *_coordinates(1, lambda s: s.shape()),
         flags("computed indices", one_coordinate=lambda s: s.is_computed(1)),
     ],

@@ -77,14 +77,11 @@ def either(name: str, yes: str, no: str, condition: Callable[[Sample], object]) 
     return one_of(name, (yes, no), lambda sample: yes if condition(sample) else no)
 
 
-def outcome() -> Point:
-    """Return which truth values a result has."""
-    return flags("outcome", true=lambda s: s.result.any(), false=lambda s: not s.result.all())
+OUTCOME = flags("outcome", true=lambda s: s.result.any(), false=lambda s: not s.result.all())
+"""Which truth values a result has."""
 
-
-def result_type() -> Point:
-    """Return the type of a result of integers."""
-    return one_of("result type", ("int32", "int64"), lambda s: s.result.dtype)
+RESULT_TYPE = one_of("result type", ("int32", "int64"), lambda s: s.result.dtype)
+"""The type of a result of integers."""
 
 
 def constant(name: str, position: int) -> Point:
@@ -153,8 +150,7 @@ def requantized(source: str = "accelerator", shifts: Sequence[str] = PAIR_SHIFTS
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
-def activation() -> Point:
-    return one_of("activation", ACTIVATIONS, lambda s: s.options["fused_activation_function"])
+ACTIVATION = one_of("activation", ACTIVATIONS, lambda s: s.options["fused_activation_function"])
 
 
 def tail(count: int, unit: int) -> str:
@@ -179,9 +175,8 @@ def channels(name: str, position: int | None, unit: str) -> Point:
     return one_of(name, TAILS, value)
 
 
-def elements() -> Point:
-    """Return how many elements the result has, against the lanes."""
-    return one_of("elements", TAILS, lambda s: tail(prod(s.output.shape), s.config.lanes))
+ELEMENTS = one_of("elements", TAILS, lambda s: tail(prod(s.output.shape), s.config.lanes))
+"""How many elements the result has, against the lanes."""
 
 
 def row_length() -> Point:
@@ -206,14 +201,13 @@ def quantized_alike(first: Quantization, second: Quantization) -> bool:
     return first.per_tensor() == second.per_tensor()
 
 
-def requantization_kept() -> Point:
-    """Return whether the result has the input's scale and zero point, or is not rescaled to its."""
-    return either(
-        "quantization",
-        "equal",
-        "not rescaled",
-        lambda s: quantized_alike(s.quantization(), s.output_quantization()),
-    )
+KEPT = either(
+    "quantization",
+    "equal",
+    "not rescaled",
+    lambda s: quantized_alike(s.quantization(), s.output_quantization()),
+)
+"""Whether the result has the input's scale and zero point, or is not rescaled to its."""
 
 
 def sides() -> Point:
@@ -259,7 +253,7 @@ def operand_type(position: int) -> Point:
 
 def copied(ranks, position: int = 0, kept: bool = True) -> list[Point]:
     """Return what operators that copy have; ``kept``: they take results with other scales."""
-    quantization = [requantization_kept()] if kept else []
+    quantization = [KEPT] if kept else []
     return [*codes(position, output=False), rank(ranks, position), *quantization]
 
 
