@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -500,3 +501,12 @@ class Maker:
 
     single: Callable[[Random], Case]
     extend: Extension | None
+
+
+def makers(
+    single: Callable[[str, Random], Case],
+    extend: Callable[[str, GrowingNetwork], object],
+    *operators: str,
+) -> dict[str, Maker]:
+    """Return the makers of operators that are drawn alike, by functions of the name first."""
+    return {name: Maker(partial(single, name), partial(extend, name)) for name in operators}

@@ -1,13 +1,13 @@
 """Functions of one code and of two, comparisons, and steps between float and int8."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from eightfold.cases.builder import Value
 from eightfold.cases.draws import (
     Case,
-    Extension,
     GrowingNetwork,
     Maker,
     Random,
@@ -17,6 +17,7 @@ from eightfold.cases.draws import (
     broadcast_shapes,
     every_code,
     is_constant,
+    makers,
     random_activation,
     random_codes,
     random_shape,
@@ -32,33 +33,26 @@ Output = Callable[[SingleOperator, float], tuple[float, int]]
 """Returns an output's scale and zero point for the input's scale."""
 
 
-def _single_unary(name: str, output: Output, spread: float) -> Callable[[Random], Case]:
-    def single(rng: Random) -> Case:
-        model = SingleOperator(rng)
-        scale = model.scale(0.1, spread)
-        source = model.operand(some_or_every_code(rng), scale, random_zero_point(rng))
-        return model.finish(name, [source], output(model, scale))
-
-    return single
-
-
-def _extend_unary(name: str, spread: float | None = 2.0) -> Extension:
-    """Return the extension; ``spread`` of the scale around the input's, None if one is dictated."""
-
-    def extend(net: GrowingNetwork) -> None:
-        x = net.pick(any_rank)
-        net.add(name, [x], None if spread is None else net.rescaled(x.scale, spread))
-
-    return extend
-
-
 def _rescaled(model: SingleOperator, scale: float) -> tuple[float, int]:
     """Mostly near the input's scale; sometimes far off, to shifts that wrap or flush to 0."""
     return model.output_scale(scale, scale, bits=8), random_zero_point(model.rng)
 
 
+def _single_unary(name: str, rng: Random, output: Output = _rescaled, spread: float = 3.0) -> Case:
+    model = SingleOperator(rng)
+    scale = model.scale(0.1, spread)
+    source = model.operand(some_or_every_code(rng), scale, random_zero_point(rng))
+    return model.finish(name, [source], output(model, scale))
+
+
+def _extend_unary(name: str, net: GrowingNetwork, spread: float | None = 2.0) -> None:
+    """Grow by it; ``spread`` of the scale around the input's, None if one is dictated."""
+    x = net.pick(any_rank)
+    net.add(name, [x], None if spread is None else net.rescaled(x.scale, spread))
+
+
 def _unary(name: str, spread: float = 3.0) -> Maker:
-    return Maker(_single_unary(name, _rescaled, spread), _extend_unary(name))
+    return Maker(partial(_single_unary, name, spread=spread), partial(_extend_unary, name))
 
 
 def _function(
@@ -120,6 +114,12 @@ def _tanh_output(model: SingleOperator, scale: float) -> tuple[float, int]:
     return model.scale(0.01), random_zero_point(model.rng)
 
 
+def _dictated(name: str, output: Output) -> Maker:
+    """Return the maker of a function whose output's quantization the spec dictates."""
+    extend = partial(_extend_unary, name, spread=None)
+    return Maker(partial(_single_unary, name, output=output), extend)
+
+
 def _leaky_relu(rng: Random) -> Case:
     model = SingleOperator(rng)
     codes = some_or_every_code(rng)
@@ -153,7 +153,7 @@ def _quantize(rng: Random) -> Case:
         return _quantize_float(rng)
     if kind < 4:
         return _quantize_bytes(rng)
-    return _single_unary("QUANTIZE", _rescaled, 3.0)(rng)
+    return _single_unary("QUANTIZE", rng)
 
 
 def _quantize_bytes(rng: Random) -> Case:
@@ -234,53 +234,50 @@ def _dequantize(rng: Random) -> Case:
     return model.finish("DEQUANTIZE", [source])
 
 
-def _arithmetic(name: str) -> Maker:
-    """Return the maker of a sum or a product."""
+def _arithmetic(name: str, rng: Random) -> Case:
+    """Return a model of a sum, a product or a quotient."""
+    model = SingleOperator(rng)
+    every_pair = rng.integers(2) == 0  # a wrong multiplier shows in few of them
+    shapes = [[256, 1], [1, 256]] if every_pair else broadcast_shapes(rng)
+    scales = [model.scale(0.1, 3.0) for _ in range(2)]
+    inputs = []
+    for shape, scale in zip(shapes, scales, strict=True):
+        codes = every_code(rng).reshape(shape) if every_pair else random_codes(rng, shape)
+        zero_point = random_zero_point(rng)
+        if name == "DIV" and inputs:
+            codes = _beside(codes, zero_point)
+        constant = bool(inputs) and is_constant(rng, mostly=False)
+        inputs.append(model.coded(codes, scale, zero_point, constant))
+    if name == "DIV":
+        unit = scales[0] / scales[1]
+        suited = unit * 2.0 ** rng.uniform(-7, 1)
+        far = (-33.0, 29.0)
+    elif name == "SQUARED_DIFFERENCE":  # the multiplier is below 1
+        suited = max(scales) ** 2 * 73
+        unit = max(scales) ** 2 * 2.0**-12
+        far = (-33.0, -0.6)
+    elif name == "MUL":
+        unit = scales[0] * scales[1]
+        far = (-33.0, 29.0)
+        suited = unit * 73
+    else:  # the multiplier is below 1
+        suited = max(scales)
+        unit = 2.0**-19 * max(scales)
+        far = (-33.0, -0.6)
+    out = model.output_scale(suited, unit, far, bits=16), random_zero_point(rng)
+    options = {} if name == "SQUARED_DIFFERENCE" else random_activation(rng)
+    return model.finish(name, inputs, out, options)
 
-    def single(rng: Random) -> Case:
-        model = SingleOperator(rng)
-        every_pair = rng.integers(2) == 0  # a wrong multiplier shows in few of them
-        shapes = [[256, 1], [1, 256]] if every_pair else broadcast_shapes(rng)
-        scales = [model.scale(0.1, 3.0) for _ in range(2)]
-        inputs = []
-        for shape, scale in zip(shapes, scales, strict=True):
-            codes = every_code(rng).reshape(shape) if every_pair else random_codes(rng, shape)
-            zero_point = random_zero_point(rng)
-            if name == "DIV" and inputs:
-                codes = _beside(codes, zero_point)
-            constant = bool(inputs) and is_constant(rng, mostly=False)
-            inputs.append(model.coded(codes, scale, zero_point, constant))
-        if name == "DIV":
-            unit = scales[0] / scales[1]
-            suited = unit * 2.0 ** rng.uniform(-7, 1)
-            far = (-33.0, 29.0)
-        elif name == "SQUARED_DIFFERENCE":  # the multiplier is below 1
-            suited = max(scales) ** 2 * 73
-            unit = max(scales) ** 2 * 2.0**-12
-            far = (-33.0, -0.6)
-        elif name == "MUL":
-            unit = scales[0] * scales[1]
-            far = (-33.0, 29.0)
-            suited = unit * 73
-        else:  # the multiplier is below 1
-            suited = max(scales)
-            unit = 2.0**-19 * max(scales)
-            far = (-33.0, -0.6)
-        out = model.output_scale(suited, unit, far, bits=16), random_zero_point(rng)
-        options = {} if name == "SQUARED_DIFFERENCE" else random_activation(rng)
-        return model.finish(name, inputs, out, options)
 
-    def extend(net: GrowingNetwork) -> None:
-        a = net.pick(any_rank)
-        b, scale = _partner(net, a)
-        if name == "SQUARED_DIFFERENCE":
-            net.add(name, [a, b], net.rescaled(max(a.scale, scale) ** 2 * 73))
-            return
-        suited = a.scale * scale * 73 if name == "MUL" else max(a.scale, scale)
-        inputs = [a, b] if net.rng.integers(2) else [b, a]
-        net.add(name, inputs, net.rescaled(suited), random_activation(net.rng))
-
-    return Maker(single, _extend_div if name == "DIV" else extend)
+def _extend_arithmetic(name: str, net: GrowingNetwork) -> None:
+    a = net.pick(any_rank)
+    b, scale = _partner(net, a)
+    if name == "SQUARED_DIFFERENCE":
+        net.add(name, [a, b], net.rescaled(max(a.scale, scale) ** 2 * 73))
+        return
+    suited = a.scale * scale * 73 if name == "MUL" else max(a.scale, scale)
+    inputs = [a, b] if net.rng.integers(2) else [b, a]
+    net.add(name, inputs, net.rescaled(suited), random_activation(net.rng))
 
 
 def _beside(codes: np.ndarray, zero_point: int) -> np.ndarray:
@@ -305,46 +302,36 @@ def _extend_div(net: GrowingNetwork) -> None:
     net.add("DIV", [a, b], net.rescaled(a.scale / scale / 16), random_activation(net.rng))
 
 
-def _single_pair(name: str, near: float, spread: float, alike: bool) -> Callable[[Random], Case]:
-    """Return a maker of two broadcast operands; ``alike``: the spec wants one quantization."""
-
-    def single(rng: Random) -> Case:
-        model = SingleOperator(rng)
-        every_pair = rng.integers(2) == 0
-        shapes = [[256, 1], [1, 256]] if every_pair else broadcast_shapes(rng)
-        inputs = []
-        same = (min(model.scale(near, spread), BELOW_ONE), random_zero_point(rng))
-        for shape in shapes:
-            codes = every_code(rng).reshape(shape) if every_pair else random_codes(rng, shape)
-            own = (min(model.scale(near, spread), BELOW_ONE), random_zero_point(rng))
-            scale, zero_point = same if rng.integers(4) or (alike and within_spec()) else own
-            constant = bool(inputs) and is_constant(rng, mostly=False)
-            inputs.append(model.coded(codes, scale, zero_point, constant))
-        if alike and not within_spec():
-            same = model.scale(), random_zero_point(rng)
-        return model.finish(name, inputs, same if alike else None)
-
-    return single
+def _pair(name: str, rng: Random, near: float, spread: float, alike: bool = False) -> Case:
+    """Return a model of two broadcast operands; ``alike``: the spec wants one quantization."""
+    model = SingleOperator(rng)
+    every_pair = rng.integers(2) == 0
+    shapes = [[256, 1], [1, 256]] if every_pair else broadcast_shapes(rng)
+    inputs = []
+    same = (min(model.scale(near, spread), BELOW_ONE), random_zero_point(rng))
+    for shape in shapes:
+        codes = every_code(rng).reshape(shape) if every_pair else random_codes(rng, shape)
+        own = (min(model.scale(near, spread), BELOW_ONE), random_zero_point(rng))
+        scale, zero_point = same if rng.integers(4) or (alike and within_spec()) else own
+        constant = bool(inputs) and is_constant(rng, mostly=False)
+        inputs.append(model.coded(codes, scale, zero_point, constant))
+    if alike and not within_spec():
+        same = model.scale(), random_zero_point(rng)
+    return model.finish(name, inputs, same if alike else None)
 
 
-def _comparison(name: str, near: float, spread: float) -> Maker:
-    def extend(net: GrowingNetwork) -> None:
-        a = net.pick(lambda value: value.scale < 0.9)
-        b, _ = _partner(net, a, highest=0.9)
-        net.add(name, [a, b])
-
-    return Maker(_single_pair(name, near, spread, alike=False), extend)
+def _extend_comparison(name: str, net: GrowingNetwork) -> None:
+    a = net.pick(lambda value: value.scale < 0.9)
+    b, _ = _partner(net, a, highest=0.9)
+    net.add(name, [a, b])
 
 
-def _extremum(name: str) -> Maker:
-    def extend(net: GrowingNetwork) -> None:
-        a = net.pick(any_rank)
-        b, _ = _partner(net, a, alike=within_spec())
-        if isinstance(b, Value) and not beyond(net.rng, 4):
-            b = net.equalized(b, a)
-        net.add(name, [a, b], net.kept(a))
-
-    return Maker(_single_pair(name, 0.1, 2.0, alike=True), extend)
+def _extend_extremum(name: str, net: GrowingNetwork) -> None:
+    a = net.pick(any_rank)
+    b, _ = _partner(net, a, alike=within_spec())
+    if isinstance(b, Value) and not beyond(net.rng, 4):
+        b = net.equalized(b, a)
+    net.add(name, [a, b], net.kept(a))
 
 
 def _partner(
@@ -380,16 +367,14 @@ def _broadcast(a: Value, b: Value) -> bool:
     return all(m == n or 1 in (m, n) for m, n in sizes)
 
 
-def _logical(name: str) -> Maker:
-    def single(rng: Random) -> Case:
-        model = SingleOperator(rng)
-        return model.finish(name, [model.truths(shape) for shape in broadcast_shapes(rng)])
+def _logical(name: str, rng: Random) -> Case:
+    model = SingleOperator(rng)
+    return model.finish(name, [model.truths(shape) for shape in broadcast_shapes(rng)])
 
-    def extend(net: GrowingNetwork) -> None:
-        a = net.truth(any_rank, net.pick(any_rank).shape)
-        net.add(name, [a, net.truth(lambda value: _broadcast(a, value), a.shape)])
 
-    return Maker(single, extend)
+def _extend_logical(name: str, net: GrowingNetwork) -> None:
+    a = net.truth(any_rank, net.pick(any_rank).shape)
+    net.add(name, [a, net.truth(lambda value: _broadcast(a, value), a.shape)])
 
 
 def _logical_not(rng: Random) -> Case:
@@ -431,42 +416,39 @@ def _extend_cast(net: GrowingNetwork) -> None:
     net.add("CAST", [x], net.rescaled(0.1), {"out_data_type": target})
 
 
-def _selection(name: str) -> Maker:
-    """Return the maker of SELECT, or of SELECT_V2, whose operands broadcast."""
-
-    def single(rng: Random) -> Case:
-        model = SingleOperator(rng)
-        shapes = broadcast_shapes(rng)
-        shape, other = shapes if name == "SELECT_V2" else (shapes[0], shapes[0])
-        common = np.broadcast_shapes(shape, other)
-        ones = [1 if rng.integers(3) == 0 else size for size in common]
-        condition = [common, ones[rng.integers(len(ones) + 1) :]][rng.integers(2)]
-        if name == "SELECT":
-            condition = [shape, shape[:1], []][rng.integers(3)]
-        inputs = [model.truths(condition)]
-        quantization = model.scale(), random_zero_point(rng)
-        truths = rng.integers(8) == 0  # truth values are chosen as codes are
-        for each in (shape, other):
-            if truths:
-                inputs.append(model.truths(each))
-            else:
-                constant = rng.integers(4) == 0
-                inputs.append(model.coded(random_codes(rng, each), *quantization, constant))
-        return model.finish(name, inputs, quantization)
-
-    def extend(net: GrowingNetwork) -> None:
-        a = net.pick(any_rank)
-        if name == "SELECT":
-            others = (a.shape, a.shape[:1], ())
-            b = net.pick(lambda value: value.shape == a.shape)
-            condition = net.truth(lambda value: value.shape in others, a.shape[:1])
+def _selection(name: str, rng: Random) -> Case:
+    """Return a model of SELECT, or of SELECT_V2, whose operands broadcast."""
+    model = SingleOperator(rng)
+    shapes = broadcast_shapes(rng)
+    shape, other = shapes if name == "SELECT_V2" else (shapes[0], shapes[0])
+    common = np.broadcast_shapes(shape, other)
+    ones = [1 if rng.integers(3) == 0 else size for size in common]
+    condition = [common, ones[rng.integers(len(ones) + 1) :]][rng.integers(2)]
+    if name == "SELECT":
+        condition = [shape, shape[:1], []][rng.integers(3)]
+    inputs = [model.truths(condition)]
+    quantization = model.scale(), random_zero_point(rng)
+    truths = rng.integers(8) == 0  # truth values are chosen as codes are
+    for each in (shape, other):
+        if truths:
+            inputs.append(model.truths(each))
         else:
-            b, _ = _partner(net, a)
-            both = [each for each in (a, b) if isinstance(each, Value)]
-            condition = net.truth(lambda value: all(_broadcast(value, o) for o in both), a.shape)
-        net.add(name, [condition, a, b], net.kept(a))
+            constant = rng.integers(4) == 0
+            inputs.append(model.coded(random_codes(rng, each), *quantization, constant))
+    return model.finish(name, inputs, quantization)
 
-    return Maker(single, extend)
+
+def _extend_selection(name: str, net: GrowingNetwork) -> None:
+    a = net.pick(any_rank)
+    if name == "SELECT":
+        others = (a.shape, a.shape[:1], ())
+        b = net.pick(lambda value: value.shape == a.shape)
+        condition = net.truth(lambda value: value.shape in others, a.shape[:1])
+    else:
+        b, _ = _partner(net, a)
+        both = [each for each in (a, b) if isinstance(each, Value)]
+        condition = net.truth(lambda value: all(_broadcast(value, o) for o in both), a.shape)
+    net.add(name, [condition, a, b], net.kept(a))
 
 
 def _prelu(rng: Random) -> Case:
@@ -501,13 +483,12 @@ def _extend_prelu(net: GrowingNetwork) -> None:
 
 ELEMENTWISE: dict[str, Maker] = {
     "ABS": _unary("ABS"),
-    "ADD": _arithmetic("ADD"),
+    **makers(_arithmetic, _extend_arithmetic, "ADD", "MUL", "SQUARED_DIFFERENCE", "SUB"),
     "CAST": Maker(_cast, _extend_cast),
     "DEQUANTIZE": Maker(_dequantize, _extend_dequantize),
-    "DIV": _arithmetic("DIV"),
+    "DIV": Maker(partial(_arithmetic, "DIV"), _extend_div),
     # Much smaller scales tell the reference of ELU from TFLite Micro's variant.
     "ELU": _function("ELU", lambda scale: scale, spread=20.0, far=(-31.0, 20.0)),
-    "EQUAL": _comparison("EQUAL", 0.01, 4.0),
     # At larger scales the exponential of the last code leaves int32.
     "EXP": _function("EXP", lambda scale: np.exp(127 * scale) / 73, near=0.01),
     "GELU": _function(
@@ -516,25 +497,23 @@ ELEMENTWISE: dict[str, Maker] = {
         far=(-31.0, 20.0),
         options=lambda rng: {"approximate": bool(rng.integers(2))},
     ),
-    "GREATER": _comparison("GREATER", 0.05, 5.0),
-    "GREATER_EQUAL": _comparison("GREATER_EQUAL", 0.01, 4.0),
     # LiteRT rejects an output scale of 1/128 of the input's or less.
-    "HARD_SWISH": Maker(_hard_swish, _extend_unary("HARD_SWISH", 3.0)),
+    "HARD_SWISH": Maker(_hard_swish, partial(_extend_unary, "HARD_SWISH", spread=3.0)),
     "LEAKY_RELU": Maker(_leaky_relu, _extend_leaky_relu),
-    "LESS": _comparison("LESS", 0.05, 5.0),
-    "LESS_EQUAL": _comparison("LESS_EQUAL", 0.01, 4.0),
-    "LOG": _function("LOG", lambda scale: 0.04),
-    "LOGISTIC": Maker(
-        _single_unary("LOGISTIC", _logistic_output, 3.0), _extend_unary("LOGISTIC", None)
+    **makers(partial(_pair, near=0.05, spread=5.0), _extend_comparison, "GREATER", "LESS"),
+    **makers(
+        partial(_pair, near=0.01, spread=4.0),
+        _extend_comparison,
+        *("EQUAL", "GREATER_EQUAL", "LESS_EQUAL", "NOT_EQUAL"),
     ),
-    "LOGICAL_AND": _logical("LOGICAL_AND"),
+    "LOG": _function("LOG", lambda scale: 0.04),
+    "LOGISTIC": _dictated("LOGISTIC", _logistic_output),
     "LOGICAL_NOT": Maker(_logical_not, _extend_logical_not),
-    "LOGICAL_OR": _logical("LOGICAL_OR"),
-    "MAXIMUM": _extremum("MAXIMUM"),
-    "MINIMUM": _extremum("MINIMUM"),
-    "MUL": _arithmetic("MUL"),
+    **makers(_logical, _extend_logical, "LOGICAL_AND", "LOGICAL_OR"),
+    **makers(
+        partial(_pair, near=0.1, spread=2.0, alike=True), _extend_extremum, "MAXIMUM", "MINIMUM"
+    ),
     "NEG": _unary("NEG"),
-    "NOT_EQUAL": _comparison("NOT_EQUAL", 0.01, 4.0),
     "PRELU": Maker(_prelu, _extend_prelu),
     "QUANTIZE": Maker(_quantize, _extend_quantize),
     "RELU": _unary("RELU"),
@@ -542,11 +521,8 @@ ELEMENTWISE: dict[str, Maker] = {
     "RELU_0_TO_1": _unary("RELU_0_TO_1", 6.0),
     "RELU_N1_TO_1": _unary("RELU_N1_TO_1", 6.0),
     "RSQRT": _function("RSQRT", lambda scale: scale**-0.5 / 100, far=(-5.0, 6.0), positive=True),
-    "SELECT": _selection("SELECT"),
-    "SELECT_V2": _selection("SELECT_V2"),
+    **makers(_selection, _extend_selection, "SELECT", "SELECT_V2"),
     "SQRT": _function("SQRT", lambda scale: scale**0.5 / 12, positive=True, edge=_whole_root),
-    "SQUARED_DIFFERENCE": _arithmetic("SQUARED_DIFFERENCE"),
-    "SUB": _arithmetic("SUB"),
-    "TANH": Maker(_single_unary("TANH", _tanh_output, 3.0), _extend_unary("TANH", None)),
+    "TANH": _dictated("TANH", _tanh_output),
 }
 """By the operator's name."""

@@ -1,6 +1,7 @@
 """Operators that pick or place elements, and the resizes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -176,23 +177,20 @@ def _dynamic_update_slice(rng: Random) -> Case:
     return model.copy("DYNAMIC_UPDATE_SLICE", [source, update, model.given(start)])
 
 
-def _resize(operator: str) -> Callable[[Random], Case]:
-    def make(rng: Random) -> Case:
-        model = CopyModel(rng)
-        codes, source = model.source([choose(rng, 1, 2), *random_shape(rng, (2,), 9), 3])
-        # From 55 on a ratio can be one that reads beyond the end.
-        size = rng.integers(1, 50, 2, endpoint=True)
-        if rng.integers(2):
-            size = np.array(codes.shape[1:3]) * rng.integers(1, 5, 2)
-        corners, centers = (bool(flag) for flag in rng.integers(2, size=2))
-        if operator == "RESIZE_BILINEAR" and corners:
-            centers = False
-        options = {"align_corners": corners, "half_pixel_centers": centers}
-        model.other_pair()
-        inputs = [source, model.given(size.astype(np.int32))]
-        return model.copy(operator, inputs, options)
-
-    return make
+def _resize(operator: str, rng: Random) -> Case:
+    model = CopyModel(rng)
+    codes, source = model.source([choose(rng, 1, 2), *random_shape(rng, (2,), 9), 3])
+    # From 55 on a ratio can be one that reads beyond the end.
+    size = rng.integers(1, 50, 2, endpoint=True)
+    if rng.integers(2):
+        size = np.array(codes.shape[1:3]) * rng.integers(1, 5, 2)
+    corners, centers = (bool(flag) for flag in rng.integers(2, size=2))
+    if operator == "RESIZE_BILINEAR" and corners:
+        centers = False
+    options = {"align_corners": corners, "half_pixel_centers": centers}
+    model.other_pair()
+    inputs = [source, model.given(size.astype(np.int32))]
+    return model.copy(operator, inputs, options)
 
 
 def _extend_slice(net: GrowingNetwork) -> None:
@@ -279,9 +277,9 @@ INDEXING: dict[str, Maker] = {
     "DYNAMIC_UPDATE_SLICE": Maker(_dynamic_update_slice, _extend_dynamic_update_slice),
     "GATHER": Maker(_gather, _extend_gather),
     "GATHER_ND": Maker(_gather_nd, _extend_gather_nd),
-    "RESIZE_BILINEAR": Maker(_resize("RESIZE_BILINEAR"), _extend_resize_bilinear),
+    "RESIZE_BILINEAR": Maker(partial(_resize, "RESIZE_BILINEAR"), _extend_resize_bilinear),
     "RESIZE_NEAREST_NEIGHBOR": Maker(
-        _resize("RESIZE_NEAREST_NEIGHBOR"), _extend_resize_nearest_neighbor
+        partial(_resize, "RESIZE_NEAREST_NEIGHBOR"), _extend_resize_nearest_neighbor
     ),
     "SCATTER_ND": Maker(_scatter_nd, _extend_scatter_nd),
     "SLICE": Maker(_slice, _extend_slice),

@@ -17,6 +17,7 @@ from eightfold.cases.draws import (
     broadcasting,
     choose,
     is_image,
+    makers,
     output_shape,
     random_activation,
     random_codes,
@@ -267,38 +268,35 @@ def _extend_batch_matmul(net: GrowingNetwork) -> None:
         net.add("BATCH_MATMUL", [weights, y], net.rescaled(y.scale), options)
 
 
-def _pool(name: str) -> Maker:
-    def single(rng: Random) -> Case:
-        model = SingleOperator(rng)
-        kernel = random_kernel(rng, 5)
-        options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=False)
-        depth = random_size(rng, "input_channels", 1, 2, 3, 5, 8, 17)
-        x = random_codes(rng, [random_size(rng, "batch", 1, 1, 2), *sizes, depth])
+def _pool(name: str, rng: Random) -> Case:
+    model = SingleOperator(rng)
+    kernel = random_kernel(rng, 5)
+    options, sizes = random_window(rng, (kernel[0], kernel[1]), dilated=False)
+    depth = random_size(rng, "input_channels", 1, 2, 3, 5, 8, 17)
+    x = random_codes(rng, [random_size(rng, "batch", 1, 1, 2), *sizes, depth])
+    out = model.scale(), random_zero_point(rng)
+    source = model.operand(x, *out)
+    if beyond(rng, 4):  # accepted, and not rescaled
         out = model.scale(), random_zero_point(rng)
-        source = model.operand(x, *out)
-        if beyond(rng, 4):  # accepted, and not rescaled
-            out = model.scale(), random_zero_point(rng)
-        options |= {"filter_height": kernel[0], "filter_width": kernel[1]} | random_activation(rng)
-        return model.finish(name, [source], out, options)
+    options |= {"filter_height": kernel[0], "filter_width": kernel[1]} | random_activation(rng)
+    return model.finish(name, [source], out, options)
 
-    def extend(net: GrowingNetwork) -> None:
-        x = net.pick(is_image)
-        kernel = net.kernel(x.shape, 5)
-        options = net.window(x.shape, kernel, dilated=False)
-        options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
-        options |= random_activation(net.rng)
-        net.add(name, [x], net.kept(x), options)
 
-    return Maker(single, extend)
+def _extend_pool(name: str, net: GrowingNetwork) -> None:
+    x = net.pick(is_image)
+    kernel = net.kernel(x.shape, 5)
+    options = net.window(x.shape, kernel, dilated=False)
+    options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
+    options |= random_activation(net.rng)
+    net.add(name, [x], net.kept(x), options)
 
 
 MATRIX: dict[str, Maker] = {
-    "AVERAGE_POOL_2D": _pool("AVERAGE_POOL_2D"),
     "BATCH_MATMUL": Maker(_batch_matmul, _extend_batch_matmul),
     "CONV_2D": Maker(_conv_2d, _extend_conv_2d),
     "DEPTHWISE_CONV_2D": Maker(_depthwise_conv_2d, _extend_depthwise_conv_2d),
     "FULLY_CONNECTED": Maker(_fully_connected, _extend_fully_connected),
-    "MAX_POOL_2D": _pool("MAX_POOL_2D"),
+    **makers(_pool, _extend_pool, "AVERAGE_POOL_2D", "MAX_POOL_2D"),
     "TRANSPOSE_CONV": Maker(_transpose_conv, _extend_transpose_conv),
 }
 """By the operator's name."""

@@ -1,6 +1,7 @@
 """Operators that copy codes into another shape, join or take tensors apart."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -219,18 +220,15 @@ def _split_v(rng: Random) -> Case:
     return model.copy("SPLIT_V", inputs, {"num_splits": len(sizes)})
 
 
-def _blocks(operator: str) -> Callable[[Random], Case]:
-    def make(rng: Random) -> Case:
-        model = CopyModel(rng)
-        n, h, w, c = random_shape(rng, (4,), 4)
-        block = choose(rng, 1, 2, 2, 3)
-        pixels = operator == "SPACE_TO_DEPTH"
-        shape = [n, h * block, w * block, c] if pixels else [n, h, w, c * block**2]
-        _, source = model.source(shape)
-        model.other_pair()
-        return model.copy(operator, [source], {"block_size": block})
-
-    return make
+def _blocks(operator: str, rng: Random) -> Case:
+    model = CopyModel(rng)
+    n, h, w, c = random_shape(rng, (4,), 4)
+    block = choose(rng, 1, 2, 2, 3)
+    pixels = operator == "SPACE_TO_DEPTH"
+    shape = [n, h * block, w * block, c] if pixels else [n, h, w, c * block**2]
+    _, source = model.source(shape)
+    model.other_pair()
+    return model.copy(operator, [source], {"block_size": block})
 
 
 def _space_to_batch_nd(rng: Random) -> Case:
@@ -456,7 +454,7 @@ MOVEMENT: dict[str, Maker] = {
     "BATCH_TO_SPACE_ND": Maker(_batch_to_space_nd, _extend_batch_to_space_nd),
     "BROADCAST_TO": Maker(_broadcast_to, _extend_broadcast_to),
     "CONCATENATION": Maker(_concatenation, _extend_concatenation),
-    "DEPTH_TO_SPACE": Maker(_blocks("DEPTH_TO_SPACE"), _extend_depth_to_space),
+    "DEPTH_TO_SPACE": Maker(partial(_blocks, "DEPTH_TO_SPACE"), _extend_depth_to_space),
     "EXPAND_DIMS": Maker(_expand_dims, _extend_expand_dims),
     "MIRROR_PAD": Maker(_mirror_pad, _extend_mirror_pad),
     "PACK": Maker(_pack, _extend_pack),
@@ -466,7 +464,7 @@ MOVEMENT: dict[str, Maker] = {
     "REVERSE_V2": Maker(_copied("REVERSE_V2", _neighbours), _extend_reverse_v2),
     "SHAPE": Maker(_shape, _extend_shape),
     "SPACE_TO_BATCH_ND": Maker(_space_to_batch_nd, _extend_space_to_batch_nd),
-    "SPACE_TO_DEPTH": Maker(_blocks("SPACE_TO_DEPTH"), _extend_space_to_depth),
+    "SPACE_TO_DEPTH": Maker(partial(_blocks, "SPACE_TO_DEPTH"), _extend_space_to_depth),
     "SPLIT": Maker(_split, _extend_split),
     "SPLIT_V": Maker(_split_v, _extend_split_v),
     "SQUEEZE": Maker(_squeeze, _extend_squeeze),

@@ -1,5 +1,7 @@
 """Operators with state between inferences: variables, and SVDF and LSTM of golden alone."""
 
+from functools import partial
+
 import numpy as np
 
 from eightfold.cases.builder import Value
@@ -98,23 +100,19 @@ def _lstm(rng: Random) -> Case:
 _READ, _ASSIGN = "READ_VARIABLE", "ASSIGN_VARIABLE"
 
 
-def _variable(subject: str) -> Maker:
-    """Return the maker of an operator that reads, or that assigns."""
-
-    def single(rng: Random) -> Case:
-        model = CopyModel(rng)
-        shape = random_shape(rng, (0, 1, 2, 3, 4, 5))
-        scale, zero_point = model.pair
-        handle = model.variable(random_codes(rng, shape), scale=scale, zero_point=zero_point)
-        model.other_pair()
-        if subject == _READ:
-            return model.copy(_READ, [handle])
-        value = model.source(shape)[1]
-        model.operator(_ASSIGN, [handle, value], [])
-        model.output(value)
-        return model.build(), model.inputs
-
-    return Maker(single, _extend_stream if subject == _READ else _extend_delay)
+def _variable(subject: str, rng: Random) -> Case:
+    """Return a model that reads a variable, or that assigns it."""
+    model = CopyModel(rng)
+    shape = random_shape(rng, (0, 1, 2, 3, 4, 5))
+    scale, zero_point = model.pair
+    handle = model.variable(random_codes(rng, shape), scale=scale, zero_point=zero_point)
+    model.other_pair()
+    if subject == _READ:
+        return model.copy(_READ, [handle])
+    value = model.source(shape)[1]
+    model.operator(_ASSIGN, [handle, value], [])
+    model.output(value)
+    return model.build(), model.inputs
 
 
 def _extend_stream(net: GrowingNetwork) -> None:
@@ -165,8 +163,8 @@ def _read(
 
 
 STATE: dict[str, Maker] = {
-    "ASSIGN_VARIABLE": _variable(_ASSIGN),
-    "READ_VARIABLE": _variable(_READ),
+    _ASSIGN: Maker(partial(_variable, _ASSIGN), _extend_delay),
+    _READ: Maker(partial(_variable, _READ), _extend_stream),
     "SVDF": Maker(svdf_case, None),
     "UNIDIRECTIONAL_SEQUENCE_LSTM": Maker(_lstm, None),
 }
