@@ -69,7 +69,7 @@ def mean(
     Raises `RejectedError` if an axis is out of range. Raises `UndefinedError` if the input has no
     elements.
     """
-    acc, count = _accumulators(x, axes, input_quantization, keep_dims)
+    acc, count = reduction_accumulators(x, axes, input_quantization, keep_dims)
     pair = mean_multiplier(count, input_quantization, output_quantization)
     scaled = multiply_by_quantized_multiplier(acc, *pair)
     return clamp(wrap32(scaled + output_quantization.per_tensor()[1]))
@@ -90,13 +90,13 @@ def sum(
     Raises `RejectedError` if an axis is out of range. Raises `UndefinedError` if the input has no
     elements.
     """
-    acc, _ = _accumulators(x, axes, input_quantization, keep_dims)
+    acc, _ = reduction_accumulators(x, axes, input_quantization, keep_dims)
     pair = sum_multiplier(input_quantization, output_quantization)
     scaled = multiply_by_quantized_multiplier(acc, *pair)
     return clamp(wrap32(scaled + output_quantization.per_tensor()[1]))
 
 
-def _accumulators(
+def reduction_accumulators(
     x: NDArray[np.int8], axes: ArrayLike, inputs: Quantization, keep_dims: bool
 ) -> tuple[Integers, int]:
     """Return ``wrap32(sum of (q - z))`` and the number of elements in each sum."""

@@ -6,6 +6,7 @@ So every mistake of a requantizer can be made inside an operator, everywhere tha
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +36,7 @@ from eightfold.golden.fully_connected import (
     integer_multipliers,
 )
 from eightfold.golden.quantization import effective_scales, fused_bounds
-from eightfold.golden.reduction import mean_multiplier, reduced_axes, reduced_shape, sum_multiplier
+from eightfold.golden.reduction import mean_multiplier, reduction_accumulators, sum_multiplier
 from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.golden.windows import Window
 from eightfold.operators import OperatorCall
@@ -240,14 +241,12 @@ def _rescaled_code(call: OperatorCall) -> Scaling:
     return _rescaled(call, differences(call, 0), float(scale) / float(out), "NONE")
 
 
-def reduced(call: OperatorCall) -> Scaling:
-    """Return what MEAN and SUM requantize."""
-    x = differences(call, 0)
-    axes = reduced_axes(call.array(1), x.ndim)
-    shape = reduced_shape(x.shape, call.array(1), call.options["keep_dims"])
-    acc = x.sum(axis=axes).reshape(shape)
-    count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
+def reduced(call: OperatorCall, x: NDArray[Any] | None = None) -> Scaling:
+    """Return what MEAN and SUM requantize; ``x``: in place of the operator's codes."""
     inputs, output = call.quantization(0), call.output_quantization()
+    acc, count = reduction_accumulators(
+        call.codes(0) if x is None else x, call.array(1), inputs, call.options["keep_dims"]
+    )
     real = float(inputs.per_tensor()[0]) / float(output.per_tensor()[0])
     if call.operator.name == "SUM":
         multiplier, shift = sum_multiplier(inputs, output)

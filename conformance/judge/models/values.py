@@ -27,7 +27,7 @@ from eightfold.conformance.judge.models.subject import (
 from eightfold.golden.binary import broadcast
 from eightfold.golden.fixed_point import multiply_by_quantized_multiplier, quantize_multiplier
 from eightfold.golden.quantization import clamp
-from eightfold.golden.reduction import one_axis, reduced_axes, reduced_shape
+from eightfold.golden.reduction import one_axis, reduced_shape
 from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.golden.unary import CODES
 from eightfold.operators import OPERATORS, OperatorCall
@@ -407,8 +407,7 @@ def mean_rounded_first(subject: OperatorRun) -> Results:
     """The sum is divided to an integer before it is rescaled: two roundings."""
     call = subject.call
     scaling = reduced(call)
-    axes = reduced_axes(call.array(1), call.codes(0).ndim)
-    count = int(np.prod([call.codes(0).shape[axis] for axis in axes], dtype=np.int64))
+    count = call.codes(0).size // max(scaling.acc.size, 1)
     mean = round_float(scaling.acc / count, "half_away").astype(np.int64)
     inputs, output = call.quantization(0), call.output_quantization()
     pair = quantize_multiplier(float(inputs.per_tensor()[0]) / float(output.per_tensor()[0]))
@@ -445,16 +444,9 @@ def first_axis_only(subject: OperatorRun) -> Results:
 def read_as_uint8(subject: OperatorRun) -> Results:
     """The codes are read and written as uint8: LiteRT's int8 reference kernel."""
     call = subject.call
-    x = call.codes(0).view(np.uint8).astype(np.int64)
-    axes = reduced_axes(call.array(1), x.ndim)
-    zero = call.quantization(0).per_tensor()[1]
-    out = call.output_quantization().per_tensor()[1]
-    count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
-    shape = reduced_shape(x.shape, call.array(1), call.options["keep_dims"])
-    acc = (x.sum(axis=axes) - zero * count).reshape(shape)
-    scaling = reduced(call)
-    scaled = multiply_by_quantized_multiplier(acc, scaling.multiplier, scaling.shift)
-    return [np.clip(scaled + out, 0, 255).astype(np.uint8).view(np.int8)]
+    scaling = reduced(call, call.codes(0).view(np.uint8))
+    scaled = multiply_by_quantized_multiplier(scaling.acc, scaling.multiplier, scaling.shift)
+    return [np.clip(scaled + scaling.zero_point, 0, 255).astype(np.uint8).view(np.int8)]
 
 
 _REDUCTIONS = [INPUT_ZERO_POINT_IGNORED, ZERO_POINTS_SWAPPED, first_axis_only]
