@@ -98,27 +98,26 @@ def _explain_golden(element: Element) -> list[str]:
     return [*operand_lines(element), f"{formula} = {value_text(element.of(alone)[0])}"]
 
 
-def _explain_sum(sign: int) -> Explain:
-    def explain(element: Element) -> list[str]:
-        call, result = element.call, element.call.output_quantization()
-        reals = binary.common_scales(call.quantization(0), call.quantization(1), result)
-        lines = operand_lines(element)
-        terms = []
-        for position in (0, 1):
-            step = difference(element, position)
-            shifted = step[1] << binary.ADD_LEFT_SHIFT
-            lines += step_lines([step, (f"{step[1]} << {binary.ADD_LEFT_SHIFT}", shifted)])
-            name = f"scale of input {position} / (2 * the larger scale)"
-            more, term = scale_lines(shifted, reals[position], name)
-            lines, terms = lines + more, [*terms, term]
-        value = terms[0] + sign * terms[1]
-        lines += step_lines([(f"{terms[0]} {'+' if sign > 0 else '-'} {terms[1]}", value)])
-        name = f"2 * the larger scale / (2^{binary.ADD_LEFT_SHIFT} * output scale)"
-        more, scaled = scale_lines(value, reals[2], name)
-        bounds = fused_bounds(call.activation(), result)
-        return [*lines, *more, *end_lines(scaled, result, bounds)]
-
-    return explain
+def _explain_sum(element: Element) -> list[str]:
+    """Return the steps of ADD and SUB."""
+    call, result = element.call, element.call.output_quantization()
+    reals = binary.common_scales(call.quantization(0), call.quantization(1), result)
+    lines = operand_lines(element)
+    terms = []
+    for position in (0, 1):
+        step = difference(element, position)
+        shifted = step[1] << binary.ADD_LEFT_SHIFT
+        lines += step_lines([step, (f"{step[1]} << {binary.ADD_LEFT_SHIFT}", shifted)])
+        name = f"scale of input {position} / (2 * the larger scale)"
+        more, term = scale_lines(shifted, reals[position], name)
+        lines, terms = lines + more, [*terms, term]
+    is_sum = call.operator.name == "ADD"
+    value = terms[0] + terms[1] if is_sum else terms[0] - terms[1]
+    lines += step_lines([(f"{terms[0]} {'+' if is_sum else '-'} {terms[1]}", value)])
+    name = f"2 * the larger scale / (2^{binary.ADD_LEFT_SHIFT} * output scale)"
+    more, scaled = scale_lines(value, reals[2], name)
+    bounds = fused_bounds(call.activation(), result)
+    return [*lines, *more, *end_lines(scaled, result, bounds)]
 
 
 def _explain_mul(element: Element) -> list[str]:
@@ -135,29 +134,28 @@ def _explain_mul(element: Element) -> list[str]:
     return [*lines, *more, *end_lines(scaled, result, bounds)]
 
 
-def _explain_rescaled(double: bool, activation: str | None = None) -> Explain:
-    """Return the steps of what scales a code by ``s_in / s_out``, in float32 or ``double``."""
-
-    def explain(element: Element) -> list[str]:
-        call = element.call
-        if call.is_float():
-            return _explain_quantize_float(element)
-        if call.operator.name == "RELU6" and call.reference == "tflm":
-            return _explain_golden(element)
-        inputs, result = call.quantization(0), call.output_quantization()
-        scale, out = (q.per_tensor()[0] for q in (inputs, result))
-        step = difference(element, 0)
-        with np.errstate(over="ignore"):
-            real = float(scale) / float(out) if double else float(scale / out)
-        more, scaled = scale_lines(step[1], real, f"scale {scale} / {out}")
+def _explain_rescaled(element: Element) -> list[str]:
+    """Return the steps of QUANTIZE, in double, and of a RELU named after its bounds, in float32."""
+    call = element.call
+    name = call.operator.name
+    if call.is_float():
+        return _explain_quantize_float(element)
+    if name == "RELU6" and call.reference == "tflm":
+        return _explain_golden(element)
+    inputs, result = call.quantization(0), call.output_quantization()
+    scale, out = (q.per_tensor()[0] for q in (inputs, result))
+    step = difference(element, 0)
+    if name == "QUANTIZE":
+        real = float(scale) / float(out)
         limits = np.iinfo(call.output.dtype)
         bounds = (int(limits.min), int(limits.max))
-        if activation:
-            bounds = quantized_bounds(activation, result, UndefinedError)
-        lines = operand_lines(element) + step_lines([step])
-        return [*lines, *more, *end_lines(scaled, result, bounds)]
-
-    return explain
+    else:
+        with np.errstate(over="ignore"):
+            real = float(scale / out)
+        bounds = quantized_bounds(name, result, UndefinedError)
+    more, scaled = scale_lines(step[1], real, f"scale {scale} / {out}")
+    lines = operand_lines(element) + step_lines([step])
+    return [*lines, *more, *end_lines(scaled, result, bounds)]
 
 
 def _slice_quantization(quantization: Quantization, index: Index) -> tuple[Quantization, str]:
@@ -268,15 +266,15 @@ def _selection(golden: Function) -> Definition:
     return _elementwise(golden, shapes=_selected_shape, operands=operands, alike=True)
 
 
-def _clipping(activation: str) -> Definition:
-    """Return the record of a RELU that is named after its bounds."""
-    explain = _explain_rescaled(False, activation)
-    return _elementwise(unary.relu, explain, named={"activation": lambda call: activation})
+_CLIPPING = _elementwise(
+    unary.relu, _explain_rescaled, named={"activation": lambda call: call.operator.name}
+)
+"""A RELU that is named after its bounds."""
 
 
 ELEMENTWISE: dict[str, Definition] = {
     "ABS": _elementwise(unary.absolute),
-    "ADD": _elementwise(binary.add, _explain_sum(1), **_TWO, spec=SpecEntry(1)),
+    "ADD": _elementwise(binary.add, _explain_sum, **_TWO, spec=SpecEntry(1)),
     "CAST": _elementwise(cast, operands=(Operand(NUMBERS),), dtypes=NUMBERS),
     "DEQUANTIZE": _elementwise(
         dequantize, _explain_dequantize, operands=(Operand(BYTES),), dtype="float32"
@@ -307,21 +305,21 @@ ELEMENTWISE: dict[str, Definition] = {
     "PRELU": _elementwise(prelu, _explain_prelu, **_TWO | {"shapes": of_two(prelu_shape)}),
     "QUANTIZE": _elementwise(
         unary.quantize,
-        _explain_rescaled(double=True),
+        _explain_rescaled,
         operands=(Operand((*BYTES, "float32")),),
         dtypes=BYTES,
         spec=SpecEntry(38, remark="Requantization"),
     ),
-    "RELU": _clipping("RELU"),
-    "RELU6": _elementwise(unary.relu6, _explain_rescaled(False, "RELU6")),
-    "RELU_0_TO_1": _clipping("RELU_0_TO_1"),
-    "RELU_N1_TO_1": _clipping("RELU_N1_TO_1"),
+    "RELU": _CLIPPING,
+    "RELU6": _elementwise(unary.relu6, _explain_rescaled),
+    "RELU_0_TO_1": _CLIPPING,
+    "RELU_N1_TO_1": _CLIPPING,
     "RSQRT": _elementwise(unary.reciprocal_square_root),
     "SELECT": _selection(comparison.select_slices),
     "SELECT_V2": _selection(comparison.select),
     "SQRT": _elementwise(unary.square_root),
     "SQUARED_DIFFERENCE": _elementwise(binary.squared_difference, **_TWO),
-    "SUB": _elementwise(binary.sub, _explain_sum(-1), **_TWO, spec=SpecEntry(22)),
+    "SUB": _elementwise(binary.sub, _explain_sum, **_TWO, spec=SpecEntry(22)),
     "TANH": _elementwise(unary.tanh, spec=SpecEntry(15, output=FixedQuantization(1.0, 128.0, 0))),
 }
 """Operators on values; booleans come out of the comparisons, floats out of DEQUANTIZE."""
