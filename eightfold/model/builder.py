@@ -1,7 +1,7 @@
 """Write int8 models of one or several operators, down to the exact float32 scale."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -18,6 +18,15 @@ from eightfold.model.schema import (
 )
 from eightfold.model.variables import CALL_ONCE
 from eightfold.model.writer import Table, code_table, pack
+
+
+class Kind(TypedDict, total=False):
+    """What a tensor may have besides shape and element type, see `ModelBuilder.tensor`."""
+
+    scale: ArrayLike | None
+    zero_point: ArrayLike
+    axis: int
+    name: str | None
 
 
 class ModelBuilder:
@@ -55,20 +64,15 @@ class ModelBuilder:
         self,
         shape: Sequence[int],
         *,
-        scale: ArrayLike | None = None,
-        zero_point: ArrayLike = 0,
-        axis: int = 0,
         dtype: DTypeLike = np.int8,
-        name: str | None = None,
         open_batch: bool = False,
+        **kind: Unpack[Kind],
     ) -> int:
         """Add an input of the model and return its tensor index; see `tensor`.
 
         With ``open_batch`` the file leaves dimension 0 open, and ``shape`` is what it is for now.
         """
-        index = self.tensor(
-            shape, scale=scale, zero_point=zero_point, axis=axis, dtype=dtype, name=name
-        )
+        index = self.tensor(shape, dtype=dtype, **kind)
         self._inputs.append(index)
         if open_batch:
             fields = self._tensors[index].fields
@@ -76,29 +80,16 @@ class ModelBuilder:
             fields |= {"ShapeSignature": np.array([-1, *shape[1:]], np.int32), "HasRank": ranked}
         return index
 
-    def constant(
-        self,
-        array: ArrayLike,
-        *,
-        scale: ArrayLike | None = None,
-        zero_point: ArrayLike = 0,
-        axis: int = 0,
-        name: str | None = None,
-    ) -> int:
+    def constant(self, array: ArrayLike, **kind: Unpack[Kind]) -> int:
         """Add a tensor with data, of the array's shape and dtype, and return its index.
 
         ``array``: the data; a plain Python list becomes int64, so pass an array with its dtype.
-        ``scale``, ``zero_point``: one value, or one per slice along ``axis``; without ``scale`` not
-            quantized.
-        ``axis``: the quantized dimension.
-        ``name``: the tensor's name; ``tensor_<index>`` if not given.
+        ``kind``: see `tensor`.
         """
         array = np.asarray(array)
         data = array.astype(array.dtype.newbyteorder("<")).tobytes()
         self._buffers.append(Table("Buffer", Data=data))
-        index = self.tensor(
-            array.shape, scale=scale, zero_point=zero_point, dtype=array.dtype, name=name, axis=axis
-        )
+        index = self.tensor(array.shape, dtype=array.dtype, **kind)
         self._tensors[index].fields["Buffer"] = len(self._buffers) - 1
         return index
 
@@ -118,8 +109,10 @@ class ModelBuilder:
         Without ``shape`` the file leaves the shape open. A ``variable`` tensor no operator
         produces: it keeps what operators such as SVDF leave in it.
 
-        ``scale`` is rounded to float32 and stored exactly; without it the tensor is not quantized.
-        A single ``zero_point`` stands for all scales.
+        ``scale``, ``zero_point``: one value, or one per slice along ``axis``, the quantized
+            dimension. Scales are rounded to float32 and stored exactly; without any the tensor is
+            not quantized. A single zero point stands for all scales.
+        ``name``: ``tensor_<index>`` if not given.
         """
         index = len(self._tensors)
         self._tensors.append(
@@ -136,14 +129,7 @@ class ModelBuilder:
         )
         return index
 
-    def variable(
-        self,
-        initial: ArrayLike,
-        *,
-        scale: ArrayLike | None = None,
-        zero_point: ArrayLike = 0,
-        name: str | None = None,
-    ) -> int:
+    def variable(self, initial: ArrayLike, **kind: Unpack[Kind]) -> int:
         """Add a resource variable and return the index of its handle.
 
         READ_VARIABLE reads ``[handle]``, ASSIGN_VARIABLE ``[handle, tensor]``. The operators
@@ -153,7 +139,7 @@ class ModelBuilder:
         """
         if not self._initial_operators:
             ModelBuilder.operator(self, CALL_ONCE, [], [], {"init_subgraph_index": 1})
-        index = self.constant(initial, scale=scale, zero_point=zero_point, name=name)
+        index = self.constant(initial, **kind)
         value = self._tensors[index]
         handle = Table("Tensor", Type=TENSOR_TYPES["RESOURCE"], Name=value.fields["Name"])
         self._tensors[index] = handle
