@@ -19,12 +19,12 @@ from eightfold.common.progress import tell
 from eightfold.common.terminal import terminal_progress
 from eightfold.conformance.adapters.adapter import ModelRunner, load_adapter
 from eightfold.conformance.answers import ModelAnswer
-from eightfold.conformance.judge.models.outcomes import differ
 from eightfold.conformance.judge.models.tolerances import FILE, VOTERS
 from eightfold.conformance.profile import OPERATORS, PROFILES
 from eightfold.conformance.vectors.models import OperatorCase, operator_cases
 from eightfold.conformance.verdict import KIT
 from eightfold.operators import load_model
+from eightfold.run.reference.oracle import differ
 
 RUNTIMES = (*VOTERS, "openvino")
 PACKAGES = (
