@@ -14,10 +14,9 @@ from eightfold.cases.elementwise import ELEMENTWISE
 from eightfold.cases.indexing import INDEXING
 from eightfold.cases.matrix import MATRIX
 from eightfold.cases.movement import MOVEMENT
-from eightfold.cases.rows import ROWS
 from eightfold.cases.state import STATE
 
-MAKERS: dict[str, Maker] = MATRIX | ELEMENTWISE | ROWS | MOVEMENT | INDEXING | STATE
+MAKERS: dict[str, Maker] = MATRIX | ELEMENTWISE | MOVEMENT | INDEXING | STATE
 """By the operator's name."""
 
 OPERATORS = tuple(sorted(MAKERS))
