@@ -52,12 +52,11 @@ def common(subjects: Sequence[OperatorRun], meant: Sequence[bool] | Mask) -> tup
 
 
 def _facts(subject: OperatorRun) -> _Facts:
-    call = subject.call
     facts: _Facts = {}
     for name, value in subject.operator.options.items():
         if isinstance(value, bool | int | str):
             facts[f"the option {name} {value}"] = True
-    for position, tensor in enumerate(call.inputs):
+    for position, tensor in enumerate(subject.inputs):
         if tensor is None:
             facts[f"no input {position}"] = True
             continue
@@ -67,13 +66,13 @@ def _facts(subject: OperatorRun) -> _Facts:
         facts[f"rank {len(tensor.shape)} of input {position}"] = True
         facts[f"a batch above 1 of input {position}"] = tensor.shape[:1] > (1,)
         facts |= _quantized(subject, position)
-    if len(call.inputs) < 3:
+    if len(subject.inputs) < 3:
         facts["no third input"] = True
     facts |= _quantized(subject, -1)
-    output = call.output
+    output = subject.output
     facts[f"rank {len(output.shape)} of the output"] = True
     facts["more than 1000 results"] = prod(output.shape) > 1000
-    first = call.tensor(0)
+    first = subject.tensor(0)
     facts["another shape of input and output"] = first is not None and first.shape != output.shape
     for text, holds in _RELATIONS.items():
         try:
@@ -84,8 +83,7 @@ def _facts(subject: OperatorRun) -> _Facts:
 
 
 def _quantized(subject: OperatorRun, position: int) -> _Facts:
-    call = subject.call
-    tensor = call.output if position < 0 else call.inputs[position]
+    tensor = subject.output if position < 0 else subject.inputs[position]
     if tensor is None or tensor.quantization is None:
         return {}
     name = "the output" if position < 0 else f"input {position}"
@@ -109,10 +107,10 @@ _RELATIONS: dict[str, Callable[[OperatorRun], object]] = {
     ),
     "an output scale far below the input's": lambda s: s.scales[1][0] < s.scales[0][0] / 256,
     "a group convolution": lambda s: (
-        s.operator.name == "CONV_2D" and s.call.codes(0).shape[3] != s.call.codes(1).shape[3]
+        s.operator.name == "CONV_2D" and s.codes(0).shape[3] != s.codes(1).shape[3]
     ),
-    "operands of one shape": lambda s: s.call.codes(0).shape == s.call.codes(1).shape,
-    "a window of one pixel": lambda s: s.call.codes(1).shape[1:3] == (1, 1),
+    "operands of one shape": lambda s: s.codes(0).shape == s.codes(1).shape,
+    "a window of one pixel": lambda s: s.codes(1).shape[1:3] == (1, 1),
     "a pool of one pixel": lambda s: (
         s.operator.options["filter_height"] == s.operator.options["filter_width"] == 1
     ),

@@ -31,7 +31,7 @@ from eightfold.operators.spec import RESTRICTION, rule_at
 @mistake
 def codes_symmetric(subject: OperatorRun) -> Results:
     """Codes are from -127 to 127: -128 is read and written as -127."""
-    symmetric = np.maximum(subject.call.codes(0), -127)
+    symmetric = np.maximum(subject.codes(0), -127)
     return [np.maximum(each, -127) for each in run(subject.changed(arrays={0: symmetric}))]
 
 
@@ -40,7 +40,7 @@ def output_scale_other(subject: OperatorRun) -> Results:
     """The output has a scale of its own, 128/127 of what the spec says, to which the results are
     rescaled.
     """
-    zero_point = subject.call.output_quantization().per_tensor()[1]
+    zero_point = subject.output_quantization().per_tensor()[1]
     real = (subject.expected[0].astype(np.int64) - zero_point) * (127 / 128)
     return [clamp(round_float(real, "half_away").astype(np.int64) + zero_point)]
 

@@ -27,18 +27,18 @@ from eightfold.golden.tpu_mlir.numbers import round_float
 @mistake
 def column_major(subject: OperatorRun) -> Results:
     """The elements are read column by column."""
-    x = subject.call.codes(0)
+    x = subject.codes(0)
     return [x.reshape(-1, order="F").reshape(each.shape, order="F") for each in subject.expected]
 
 
 def _inputs(subject: OperatorRun) -> list[np.ndarray]:
-    return [subject.call.codes(place) for place in range(len(subject.call.inputs))]
+    return [subject.codes(place) for place in range(len(subject.inputs))]
 
 
 @mistake
 def order_reversed(subject: OperatorRun) -> Results:
     """The inputs come in reverse order."""
-    return [joining.concatenation(_inputs(subject)[::-1], subject.call.options["axis"])]
+    return [joining.concatenation(_inputs(subject)[::-1], subject.options["axis"])]
 
 
 @mistake
@@ -57,8 +57,8 @@ def bytes_appended(subject: OperatorRun) -> Results:
 @maker
 def _blocks(subject: OperatorRun, *order: int) -> Results:
     """Return SPACE_TO_DEPTH with the axes of images, rows, columns and channels in an order."""
-    x = subject.call.codes(0)
-    block = subject.call.options["block_size"]
+    x = subject.codes(0)
+    block = subject.options["block_size"]
     n, h, w, c = x.shape
     parts = x.reshape(n, h // block, block, w // block, block, c)
     return [parts.transpose(order).reshape(subject.expected[0].shape)]
@@ -67,8 +67,8 @@ def _blocks(subject: OperatorRun, *order: int) -> Results:
 @maker
 def _pad(subject: OperatorRun, fill: Callable[[OperatorRun], int] | None) -> Results:
     """Return what is padded with a code; None: with the edge."""
-    x = subject.call.codes(0)
-    paddings = subject.call.array(1).astype(np.int64)
+    x = subject.codes(0)
+    paddings = subject.array(1).astype(np.int64)
     if fill is None:
         return [np.pad(x, paddings, mode="edge")]
     return [np.pad(x, paddings, constant_values=fill(subject))]
@@ -77,38 +77,37 @@ def _pad(subject: OperatorRun, fill: Callable[[OperatorRun], int] | None) -> Res
 @maker
 def _swapped(subject: OperatorRun, position: int) -> Results:
     """Return the results with each axis's two numbers swapped in an operand."""
-    margins = np.asarray(subject.call.array(position)[:, ::-1], order="C")
+    margins = np.asarray(subject.array(position)[:, ::-1], order="C")
     return run(subject.changed(arrays={position: margins}))
 
 
 @maker
 def _transposed(subject: OperatorRun, order: Callable[[list[int]], list[int]]) -> Results:
-    x = subject.call.codes(0)
-    axes = [axis % x.ndim for axis in subject.call.vector(1)]
+    x = subject.codes(0)
+    axes = [axis % x.ndim for axis in subject.vector(1)]
     return [x.transpose(order(axes))]
 
 
 @mistake
 def not_moved(subject: OperatorRun) -> Results:
     """The bytes stay where they are."""
-    return [subject.call.codes(0).reshape(subject.expected[0].shape)]
+    return [subject.codes(0).reshape(subject.expected[0].shape)]
 
 
 @maker
 def _gathered(
     subject: OperatorRun, axis: int | None = None, batch: int | None = None, factor: int = 1
 ) -> Results:
-    call = subject.call
-    axes = call.options["axis"] if axis is None else axis
-    batches = call.options["batch_dims"] if batch is None else batch
-    return [indexing.gather(call.codes(0), factor * call.array(1), axes, batches)]
+    axes = subject.options["axis"] if axis is None else axis
+    batches = subject.options["batch_dims"] if batch is None else batch
+    return [indexing.gather(subject.codes(0), factor * subject.array(1), axes, batches)]
 
 
 @mistake
 def begin_ignored(subject: OperatorRun) -> Results:
     """Slices begin at 0."""
-    begin = np.zeros_like(subject.call.array(1))
-    sizes = np.asarray(subject.expected[0].shape, subject.call.array(2).dtype)
+    begin = np.zeros_like(subject.array(1))
+    sizes = np.asarray(subject.expected[0].shape, subject.array(2).dtype)
     return run(subject.changed(arrays={1: begin, 2: sizes}))
 
 
@@ -117,14 +116,14 @@ def _with_batches(subject: OperatorRun, move: Callable[[np.ndarray, bool], np.nd
     if subject.operator.name == "SPACE_TO_BATCH_ND":
         codes = subject.expected[0]
         return [move(codes, False).reshape(codes.shape)]
-    x = subject.call.codes(0)
+    x = subject.codes(0)
     moved = np.asarray(move(x, True).reshape(x.shape), order="C")
     return run(subject.changed(arrays={0: moved}))
 
 
 def _reversed_batches(subject: OperatorRun) -> Results:
     """Return the blocks' pixels column by column, where they go row by row."""
-    block = subject.call.vector(1)
+    block = subject.vector(1)
     if len(block) != 2 or min(block) < 2:
         raise SameError
     count = block[0] * block[1]
@@ -140,7 +139,7 @@ def _reversed_batches(subject: OperatorRun) -> Results:
 @mistake
 def batch_outermost(subject: OperatorRun) -> Results:
     """The blocks of each batch stand together; the kernels put all batches of a pixel together."""
-    count = int(np.prod(subject.call.vector(1)))
+    count = int(np.prod(subject.vector(1)))
 
     def move(codes: np.ndarray, back: bool) -> np.ndarray:
         sizes = (-1, count) if back else (count, -1)
@@ -158,10 +157,9 @@ def padding_0(subject: OperatorRun) -> Results:
 @maker
 def _resized(subject: OperatorRun, taps: Callable[..., Any], rounding: str) -> Results:
     """Return an interpolation in real numbers; ``taps`` gives each output's place in the input."""
-    call = subject.call
-    x = call.codes(0).astype(np.float64)
-    rows, columns = call.vector(1)
-    options = (call.options["align_corners"], call.options["half_pixel_centers"])
+    x = subject.codes(0).astype(np.float64)
+    rows, columns = subject.vector(1)
+    options = (subject.options["align_corners"], subject.options["half_pixel_centers"])
     for axis, count in ((1, rows), (2, columns)):
         lower, upper, part = taps(x.shape[axis], count, *options)
         weight = part.reshape([-1 if d == axis else 1 for d in range(4)])
@@ -187,10 +185,9 @@ def _real_taps(size: int, count: int, corners: bool, half: bool):
 @mistake
 def nearest(subject: OperatorRun) -> Results:
     """The nearest pixel is taken."""
-    call = subject.call
-    rows, columns = call.vector(1)
-    x = call.codes(0)
-    options = (call.options["align_corners"], call.options["half_pixel_centers"])
+    rows, columns = subject.vector(1)
+    x = subject.codes(0)
+    options = (subject.options["align_corners"], subject.options["half_pixel_centers"])
     y = nearest_taps(x.shape[1], rows, *options)
     return [x[:, y][:, :, nearest_taps(x.shape[2], columns, *options)]]
 

@@ -47,11 +47,11 @@ def _float_scaled(call: OperatorCall, acc: np.ndarray, scale: ArrayLike) -> np.n
 
 
 def _weighted(subject: OperatorRun) -> Results:
-    scaling = weighted(subject.call)
+    scaling = weighted(subject)
     acc = scaling.acc if scaling.bias is None else scaling.acc + scaling.bias
     assert scaling.real_32 is not None
     acc = acc.astype(np.int32)
-    return [clamp(_float_scaled(subject.call, acc, scaling.real_32))]
+    return [clamp(_float_scaled(subject, acc, scaling.real_32))]
 
 
 def _wide(call: OperatorCall) -> bool:
@@ -60,62 +60,58 @@ def _wide(call: OperatorCall) -> bool:
 
 
 def _product(subject: OperatorRun) -> Results:
-    call = subject.call
-    scales = [call.quantization(p).per_tensor()[0] for p in (0, 1)]
-    scale = scales[0] * scales[1] / call.output_quantization().per_tensor()[0]
-    if _wide(call) or not 2.0**-16 <= scale < 2.0**8:
+    scales = [subject.quantization(p).per_tensor()[0] for p in (0, 1)]
+    scale = scales[0] * scales[1] / subject.output_quantization().per_tensor()[0]
+    if _wide(subject) or not 2.0**-16 <= scale < 2.0**8:
         return _without_delegate(subject)
-    return [clamp(_float_scaled(call, product(call).acc, scale))]
+    return [clamp(_float_scaled(subject, product(subject).acc, scale))]
 
 
 def _sum(subject: OperatorRun) -> Results:
     """Return sums with multipliers of 21 bits and one rounding, ties up."""
-    call = subject.call
-    out, zero_point = call.output_quantization().per_tensor()
-    ratios = [np.float32(call.quantization(p).per_tensor()[0] / out) for p in (0, 1)]
+    out, zero_point = subject.output_quantization().per_tensor()
+    ratios = [np.float32(subject.quantization(p).per_tensor()[0] / out) for p in (0, 1)]
     exponent = int(np.floor(np.log2(float(max(ratios)))))
     shift = 20 - exponent
-    if _wide(call) or not 2.0**-10 <= min(ratios) <= max(ratios) < 2.0**8:
+    if _wide(subject) or not 2.0**-10 <= min(ratios) <= max(ratios) < 2.0**8:
         return _without_delegate(subject)
-    arrays = broadcast(call.codes(0), call.codes(1))
+    arrays = broadcast(subject.codes(0), subject.codes(1))
     total = np.zeros(arrays[0].shape, np.int64)
     for position, (codes, ratio) in enumerate(zip(arrays, ratios, strict=True)):
         factor = int(np.rint(np.ldexp(float(ratio), shift)))
-        sign = -1 if position and call.operator.name == "SUB" else 1
-        zero = call.quantization(position).per_tensor()[1]
+        sign = -1 if position and subject.operator.name == "SUB" else 1
+        zero = subject.quantization(position).per_tensor()[1]
         total = total + sign * factor * (codes.astype(np.int64) - zero)
     codes = ((total + (1 << (shift - 1))) >> shift) + zero_point
-    return [clamp(codes, _bounds(call))]
+    return [clamp(codes, _bounds(subject))]
 
 
 def _quantized_float(subject: OperatorRun) -> Results:
-    quantization = subject.call.output_quantization()
+    quantization = subject.output_quantization()
     if quantization.scale.size > 1:
         return _without_delegate(subject)
     scale, zero_point = quantization.per_tensor()
-    steps = np.rint(subject.call.array(0) * (np.float32(1) / scale)) + zero_point
+    steps = np.rint(subject.array(0) * (np.float32(1) / scale)) + zero_point
     return [clamp(np.clip(steps, -128, 127).astype(np.int64))]
 
 
 def _quantized(subject: OperatorRun) -> Results:
     """Return codes times a multiplier of 8 fraction bits."""
-    call = subject.call
-    if call.codes(0).dtype != np.int8:
+    if subject.codes(0).dtype != np.int8:
         return _quantized_float(subject)
     (scale, zero), (out, out_zero) = subject.scales
     ratio = np.float32(scale / out)
     if not 2.0**-8 <= ratio <= 2.0**7:
         return _without_delegate(subject)
     factor = int(np.rint(np.float32(256) * ratio))
-    difference = call.codes(0).astype(np.int64) - zero
+    difference = subject.codes(0).astype(np.int64) - zero
     return [clamp(((difference * factor + 128) >> 8) + out_zero)]
 
 
 def _reduced(subject: OperatorRun) -> Results:
     """Return means and sums scaled in float32; the zero point is added before the rounding."""
-    call = subject.call
-    scaling = reduced(call)
-    if not call.is_constant(1):
+    scaling = reduced(subject)
+    if not subject.is_constant(1):
         return _without_delegate(subject)
     real = scaling.acc.astype(np.float32) * np.float32(scaling.real)
     codes = np.rint(np.clip(real + np.float32(scaling.zero_point), -128, 127))
@@ -131,10 +127,9 @@ def _without_delegate(subject: OperatorRun) -> Results:
 
 def _optimized_reduction(subject: OperatorRun) -> Results:
     """Return SUM in float32: the sum of codes scaled, and the zero points' part added."""
-    call = subject.call
     (scale, zero), (out, out_zero) = subject.scales
-    x = call.codes(0).astype(np.int64)
-    axes = reduced_axes(call.array(1), x.ndim)
+    x = subject.codes(0).astype(np.int64)
+    axes = reduced_axes(subject.array(1), x.ndim)
     total = x.sum(axis=axes).reshape(subject.expected[0].shape)
     ratio = np.float32(scale / out)
     bias = np.float32(-zero) * ratio * np.float32(x.size // max(total.size, 1))
@@ -146,12 +141,11 @@ def _optimized_reduction(subject: OperatorRun) -> Results:
 
 def _quantized_body(subject: OperatorRun) -> Results:
     """Return LiteRT's optimized QUANTIZE: eight elements at a time, and the rest otherwise."""
-    call = subject.call
-    x = call.array(0)
+    x = subject.array(0)
     if x.dtype == np.int8:
-        scaling = SCALINGS["QUANTIZE"](call)
+        scaling = SCALINGS["QUANTIZE"](subject)
         return _in_vectors(subject, scaling.results(Arithmetic(second="half_up")), 16, x.size)
-    quantization = call.output_quantization()
+    quantization = subject.output_quantization()
     if quantization.scale.size > 1:
         raise SameError
     scale, zero_point = quantization.per_tensor()
@@ -169,7 +163,7 @@ def _quantized_body(subject: OperatorRun) -> Results:
 
 def _optimized_sum(subject: OperatorRun) -> Results:
     """Return ADD of LiteRT's vectors: operands shifted without rounding, the sum in 16 bits."""
-    scaling = sum_of_two(subject.call)
+    scaling = sum_of_two(subject)
     inner = Arithmetic(second="down")
     acc = np.zeros(1, np.int64)
     for term, sign in scaling.terms:
@@ -180,7 +174,7 @@ def _optimized_sum(subject: OperatorRun) -> Results:
 
 def _run(subject: OperatorRun) -> int:
     """Return the elements that LiteRT computes in a row: all, or one row of what broadcasts."""
-    same = subject.call.codes(0).shape == subject.call.codes(1).shape
+    same = subject.codes(0).shape == subject.codes(1).shape
     return subject.expected[0].size if same else subject.expected[0].shape[-1]
 
 
@@ -197,7 +191,7 @@ def _in_vectors(subject: OperatorRun, vectors: np.ndarray, lanes: int, length: i
 
 def _optimized_product(subject: OperatorRun) -> Results:
     """Return MUL of LiteRT's vectors: 16 bits, where the sum with the zero point wraps."""
-    scaling = product(subject.call)
+    scaling = product(subject)
     wide = replace(scaling, low=-(2**31), high=2**31 - 1, zero_point=0)
     z = np.clip(wide.inner(Arithmetic()), -(2**15), 2**15 - 1)
     codes = (z + scaling.zero_point).astype(np.uint16).view(np.int16)
@@ -207,7 +201,7 @@ def _optimized_product(subject: OperatorRun) -> Results:
 
 def _optimized_weighted(subject: OperatorRun) -> Results:
     """Return accumulators scaled with ties of the right shift up."""
-    vectors = weighted(subject.call).results(Arithmetic(second="half_up"))
+    vectors = weighted(subject).results(Arithmetic(second="half_up"))
     if subject.operator.name == "FULLY_CONNECTED":
         return [vectors]
     return _in_vectors(subject, vectors, 8, vectors.shape[-1])
@@ -215,12 +209,11 @@ def _optimized_weighted(subject: OperatorRun) -> Results:
 
 def _interpolated(subject: OperatorRun) -> Results:
     """Return RESIZE_BILINEAR with weights of 11 bits and one rounding, ties up."""
-    call = subject.call
-    if not call.is_constant(1):
+    if not subject.is_constant(1):
         raise SameError
-    x = call.codes(0).astype(np.int64)
-    options = (call.options["align_corners"], call.options["half_pixel_centers"])
-    rows, columns = call.vector(1)
+    x = subject.codes(0).astype(np.int64)
+    options = (subject.options["align_corners"], subject.options["half_pixel_centers"])
+    rows, columns = subject.vector(1)
     for axis, count in ((2, columns), (1, rows)):
         lower, upper, part = _weights(x.shape[axis], count, *options)
         weight = part.reshape([-1 if d == axis else 1 for d in range(4)])

@@ -291,7 +291,7 @@ def _arithmetic(mistakes: Sequence[Mistake], reference: Arithmetic) -> Arithmeti
 
 @maker
 def _inside(subject: OperatorRun, mistake: Mistake) -> Results:
-    scaling = SCALINGS[subject.operator.name](subject.call)
+    scaling = SCALINGS[subject.operator.name](subject)
     return [scaling.results(_arithmetic([mistake], scaling.arithmetic))]
 
 
@@ -304,7 +304,7 @@ def in_operators(mistakes: Sequence[Mistake]) -> dict[str, OperatorMistake]:
     """
 
     def compute(subject: OperatorRun) -> Results:
-        scaling = SCALINGS[subject.operator.name](subject.call)
+        scaling = SCALINGS[subject.operator.name](subject)
         arithmetic = _arithmetic(mistakes, scaling.arithmetic)
         results = scaling.results(arithmetic)
         if scaling.arithmetic == TWO_ROUNDINGS:
@@ -322,7 +322,7 @@ def two_roundings(subject: OperatorRun) -> Results:
     """The accumulator is scaled in integers with two roundings, as in CONV_2D, where LiteRT's
     FULLY_CONNECTED multiplies in double.
     """
-    return [weighted(subject.call).results(TWO_ROUNDINGS)]
+    return [weighted(subject).results(TWO_ROUNDINGS)]
 
 
 def mistakes_inside(operator: str) -> list[OperatorMistake]:

@@ -29,34 +29,36 @@ class SameError(Exception):
     """A mistake changes nothing in this run."""
 
 
-@dataclass(frozen=True, eq=False)
-class OperatorRun:
-    """One run of an operator."""
+class OperatorRun(OperatorCall):
+    """One run of an operator.
 
-    graph: Graph
-    operator: Operator
-    values: Mapping[int, np.ndarray]
-    """What the operator reads and is no constant, by tensor index."""
-    expected: tuple[np.ndarray, ...]
-    """Golden's results."""
-    reference: Reference = "litert"
-    """Whose kernels golden equals."""
+    ``values``: what the operator reads and is no constant, by tensor index.
+    ``expected``: golden's results.
+    ``reference``: whose kernels golden equals.
+    """
 
-    @cached_property
-    def call(self) -> OperatorCall:
-        """The operator as it is."""
-        return OperatorCall(self.graph, self.operator, self.values, self.reference)
+    def __init__(
+        self,
+        graph: Graph,
+        operator: Operator,
+        values: Mapping[int, np.ndarray],
+        expected: tuple[np.ndarray, ...],
+        reference: Reference = "litert",
+    ) -> None:
+        super().__init__(graph, operator, values, reference)
+        self.values = values
+        self.expected = expected
 
     @cached_property
     def size(self) -> int:
         """Elements of inputs and results: how hard it is to follow by hand."""
-        inputs = [self.call.optional(p) for p in range(len(self.operator.inputs))]
+        inputs = [self.optional(p) for p in range(len(self.inputs))]
         return sum(x.size for x in (*inputs, *self.expected) if x is not None)
 
     @property
     def scales(self) -> tuple[Scale, Scale]:
         """Scale and zero point of the first input, and those of the output."""
-        return self.call.quantization(0).per_tensor(), self.call.output_quantization().per_tensor()
+        return self.quantization(0).per_tensor(), self.output_quantization().per_tensor()
 
     def of_other_kernels(self) -> OperatorCall:
         """Return the operator as TFLite Micro has it, or where that is golden's, LiteRT."""
@@ -88,9 +90,9 @@ class OperatorRun:
             return self.operator.outputs
         return [self.operator.inputs[position]]
 
-    def quantization(self, position: int) -> Quantization:
-        """Return the quantization of an input, or of the first output. Raises SameError if there is
-        none."""
+    def stated(self, position: int) -> Quantization:
+        """Return the quantization that the file states of an input, or of the first output. Raises
+        SameError if there is none."""
         if position != OUTPUT and position >= len(self.operator.inputs):
             raise SameError
         index = self._tensors(position)[0]
@@ -180,7 +182,7 @@ def zero_points(
 ) -> Results:
     """Return the results with other zero points, by an input's position or `OUTPUT`."""
     changed = {
-        position: with_zero_point(subject.quantization(position), point)
+        position: with_zero_point(subject.stated(position), point)
         for position, point in points(subject).items()
     }
     return run(subject.changed(changed))
@@ -196,7 +198,7 @@ def swapped(first: int, second: int) -> Compute:
     pairs = {first: second, second: first}
     return zero_points(
         lambda subject: {
-            position: subject.quantization(other).zero_point[0] for position, other in pairs.items()
+            position: subject.stated(other).zero_point[0] for position, other in pairs.items()
         }
     )
 
@@ -227,5 +229,5 @@ def rescaled(subject: OperatorRun) -> Results:
     for codes in without_activation(subject):
         real = (codes.astype(np.int64) - zero) * (float(scale) / float(out))
         whole = round_float(real, "half_away").astype(np.int64) + out_zero
-        found.append(bounded(subject.call, whole))
+        found.append(bounded(subject, whole))
     return found

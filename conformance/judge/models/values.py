@@ -61,9 +61,8 @@ _FUNCTIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 @maker
 def _in_float(subject: OperatorRun, rounding: str, dtype: type) -> Results:
-    call = subject.call
-    real = _FUNCTIONS[call.operator.name](*_reals(call, dtype))
-    return to_codes(call, real, rounding, dtype)
+    real = _FUNCTIONS[subject.operator.name](*_reals(subject, dtype))
+    return to_codes(subject, real, rounding, dtype)
 
 
 def _summed(call: OperatorCall, first: np.ndarray, second: np.ndarray) -> Results:
@@ -77,14 +76,13 @@ def operands_rounded(subject: OperatorRun) -> Results:
     """Each operand is rounded to the output's scale before they are added: the 20 fraction bits
     are missing.
     """
-    call = subject.call
-    out = float(call.output_quantization().per_tensor()[0])
+    out = float(subject.output_quantization().per_tensor()[0])
     return _summed(
-        call,
+        subject,
         *(
             multiply_by_quantized_multiplier(
-                differences(call, position),
-                *quantize_multiplier(float(call.quantization(position).per_tensor()[0]) / out),
+                differences(subject, position),
+                *quantize_multiplier(float(subject.quantization(position).per_tensor()[0]) / out),
             )
             for position in (0, 1)
         ),
@@ -94,11 +92,11 @@ def operands_rounded(subject: OperatorRun) -> Results:
 @mistake
 def scales_ignored(subject: OperatorRun) -> Results:
     """The codes are added as if all scales were the same."""
-    return _summed(subject.call, *(differences(subject.call, position) for position in (0, 1)))
+    return _summed(subject, *(differences(subject, position) for position in (0, 1)))
 
 
 def _operands_swapped(subject: OperatorRun) -> Results:
-    scaling = sum_of_two(subject.call)
+    scaling = sum_of_two(subject)
     (a, plus), (b, minus) = scaling.terms
     return [replace(scaling, terms=((a, minus), (b, plus))).results(scaling.arithmetic)]
 
@@ -137,7 +135,7 @@ _SUM = [operands_rounded, scales_ignored]
 def unsigned(subject: OperatorRun) -> Results:
     """The codes are compared as unsigned bytes."""
     compared = (0,) if subject.operator.name == "ARG_MAX" else (0, 1)
-    codes = {p: subject.call.codes(p) for p in compared}
+    codes = {p: subject.codes(p) for p in compared}
     if any(each.dtype != np.int8 for each in codes.values()):
         raise SameError
     flipped = {p: (each ^ np.int8(-128)).astype(np.int8) for p, each in codes.items()}
@@ -149,7 +147,7 @@ def unsigned(subject: OperatorRun) -> Results:
 def rescaled(subject: OperatorRun) -> Results:
     """The real values are compared and the result is rescaled; the kernels compare the codes."""
     function = getattr(np, subject.operator.name.lower())
-    return to_codes(subject.call, function(*_reals(subject.call)))
+    return to_codes(subject, function(*_reals(subject)))
 
 
 _CONFUSED = {
@@ -164,7 +162,7 @@ _CONFUSED = {
 
 @maker
 def _compared(subject: OperatorRun, values: Callable[[OperatorCall], list[np.ndarray]]) -> Results:
-    return [getattr(np, subject.operator.name.lower())(*values(subject.call))]
+    return [getattr(np, subject.operator.name.lower())(*values(subject))]
 
 
 def _raw(call: OperatorCall) -> list[np.ndarray]:
@@ -180,12 +178,12 @@ def other_comparison(subject: OperatorRun) -> Results:
     """Equal values count the other way: the operator is taken for its neighbour, such as LESS for
     LESS_EQUAL.
     """
-    return OPERATORS[_CONFUSED[subject.operator.name]].run(subject.call)
+    return OPERATORS[_CONFUSED[subject.operator.name]].run(subject)
 
 
 def _exchanged(subject: OperatorRun) -> Results:
     operator = replace(subject.operator, inputs=subject.operator.inputs[::-1])
-    return run(replace(subject, operator=operator).call)
+    return run(OperatorCall(subject.graph, operator, subject.values, subject.reference))
 
 
 _CODES_COMPARED: Table = {
@@ -217,11 +215,10 @@ _STEPPED: dict[str, Function] = {
 @maker
 def _table_of(subject: OperatorRun, functions: dict[str, Function], rounding: str) -> Results:
     """Return a function of the input's real value as codes."""
-    call = subject.call
-    scale, zero_point = call.quantization(0).per_tensor()
+    scale, zero_point = subject.quantization(0).per_tensor()
     real = float(scale) * (CODES - zero_point)
-    (codes,) = to_codes(call, functions[call.operator.name](real), rounding)
-    return [codes[call.codes(0).astype(np.int64) + 128]]
+    (codes,) = to_codes(subject, functions[subject.operator.name](real), rounding)
+    return [codes[subject.codes(0).astype(np.int64) + 128]]
 
 
 @mistake
@@ -240,7 +237,7 @@ def output_zero_point_fixed(subject: OperatorRun) -> Results:
 @mistake
 def table_index_offset(subject: OperatorRun) -> Results:
     """The table is read at code + 128, where it is written at the code's byte."""
-    codes = subject.call.codes(0) ^ np.int8(-128)
+    codes = subject.codes(0) ^ np.int8(-128)
     return run(subject.changed(arrays={0: codes.astype(np.int8)}))
 
 
@@ -269,10 +266,10 @@ _SIGMOIDS = [
 
 @maker
 def _float_quantized(subject: OperatorRun, rounding: str, reciprocal: bool) -> Results:
-    x = subject.call.array(0)
+    x = subject.array(0)
     if x.dtype != np.float32:
         raise SameError
-    output = subject.call.output_quantization()
+    output = subject.output_quantization()
     shape = [-1 if axis == output.axis else 1 for axis in range(x.ndim)]
     scale = output.scale.reshape(shape if output.scale.size > 1 else -1)
     zero = output.zero_point.reshape(shape if output.scale.size > 1 else -1)
@@ -322,9 +319,8 @@ ELEMENTWISE = {
 
 
 def _logits(subject: OperatorRun) -> np.ndarray:
-    call = subject.call
-    scale = float(call.quantization(0).per_tensor()[0])
-    return scale * call.codes(0).astype(np.float64) * call.options.get("beta", 1.0)
+    scale = float(subject.quantization(0).per_tensor()[0])
+    return scale * subject.codes(0).astype(np.float64) * subject.options.get("beta", 1.0)
 
 
 def _exponentials(x: np.ndarray, axis: int) -> np.ndarray:
@@ -349,8 +345,8 @@ def _real(subject: OperatorRun, rounding: str, axis: int | None = -1) -> Results
     x = _logits(subject)
     function = _OF_ROWS[subject.operator.name]
     if axis is None:
-        return to_codes(subject.call, function(x.reshape(-1)).reshape(x.shape), rounding)
-    return to_codes(subject.call, function(x, axis), rounding)
+        return to_codes(subject, function(x.reshape(-1)).reshape(x.shape), rounding)
+    return to_codes(subject, function(x, axis), rounding)
 
 
 @mistake
@@ -362,19 +358,19 @@ def beta_ignored(subject: OperatorRun) -> Results:
 @mistake
 def base_2(subject: OperatorRun) -> Results:
     """Powers of 2 stand for powers of e."""
-    return to_codes(subject.call, _softmax(_logits(subject) * np.log(2.0)))
+    return to_codes(subject, _softmax(_logits(subject) * np.log(2.0)))
 
 
 def _softmax_unshifted(subject: OperatorRun) -> Results:
-    (codes,) = run(subject.call)
+    (codes,) = run(subject)
     return [(codes.astype(np.int64) + 128).clip(0, 127).astype(np.int8)]
 
 
 @maker
 def _l2(subject: OperatorRun, rounding: str, axis: int | None = -1) -> Results:
-    x = subject.call.codes(0).astype(np.float64) - subject.scales[0][1]
+    x = subject.codes(0).astype(np.float64) - subject.scales[0][1]
     norm = np.sqrt((x * x).sum(axis=axis, keepdims=True))
-    return to_codes(subject.call, x / np.maximum(norm, 1e-30), rounding)
+    return to_codes(subject, x / np.maximum(norm, 1e-30), rounding)
 
 
 _ROUNDINGS = (
@@ -405,11 +401,10 @@ def _along_others(make: Callable[..., Compute]) -> Table:
 @mistake
 def mean_rounded_first(subject: OperatorRun) -> Results:
     """The sum is divided to an integer before it is rescaled: two roundings."""
-    call = subject.call
-    scaling = reduced(call)
-    count = call.codes(0).size // max(scaling.acc.size, 1)
+    scaling = reduced(subject)
+    count = subject.codes(0).size // max(scaling.acc.size, 1)
     mean = round_float(scaling.acc / count, "half_away").astype(np.int64)
-    inputs, output = call.quantization(0), call.output_quantization()
+    inputs, output = subject.quantization(0), subject.output_quantization()
     pair = quantize_multiplier(float(inputs.per_tensor()[0]) / float(output.per_tensor()[0]))
     scaled = multiply_by_quantized_multiplier(mean, *pair)
     return [clamp(scaled + output.per_tensor()[1])]
@@ -420,7 +415,7 @@ def quotient_normalized(subject: OperatorRun) -> Results:
     """The quotient by the count is rounded into a multiplier of its own, where the kernel divides
     the multiplier of the scales and truncates.
     """
-    scaling = reduced(subject.call)
+    scaling = reduced(subject)
     scaled = multiply_by_quantized_multiplier(
         scaling.acc, *quantize_multiplier(float(scaling.real))
     )
@@ -430,8 +425,8 @@ def quotient_normalized(subject: OperatorRun) -> Results:
 @mistake
 def first_axis_only(subject: OperatorRun) -> Results:
     """Only the first axis is reduced."""
-    axes = np.atleast_1d(subject.call.array(1))[:1]
-    if axes.size == subject.call.array(1).size:
+    axes = np.atleast_1d(subject.array(1))[:1]
+    if axes.size == subject.array(1).size:
         raise SameError
     call = subject.changed(arrays={1: axes})
     return [
@@ -443,8 +438,7 @@ def first_axis_only(subject: OperatorRun) -> Results:
 @mistake
 def read_as_uint8(subject: OperatorRun) -> Results:
     """The codes are read and written as uint8: LiteRT's int8 reference kernel."""
-    call = subject.call
-    scaling = reduced(call, call.codes(0).view(np.uint8))
+    scaling = reduced(subject, subject.codes(0).view(np.uint8))
     scaled = multiply_by_quantized_multiplier(scaling.acc, scaling.multiplier, scaling.shift)
     return [np.clip(scaled + scaling.zero_point, 0, 255).astype(np.uint8).view(np.int8)]
 
@@ -455,31 +449,28 @@ _REDUCTIONS = [INPUT_ZERO_POINT_IGNORED, ZERO_POINTS_SWAPPED, first_axis_only]
 @mistake
 def last_of_equals(subject: OperatorRun) -> Results:
     """The last of equal codes counts."""
-    call = subject.call
-    x = call.codes(0)
-    axis = one_axis(call.array(1), x.ndim)
+    x = subject.codes(0)
+    axis = one_axis(subject.array(1), x.ndim)
     found = x.shape[axis] - 1 - np.flip(x, axis).argmax(axis)
-    return [found.astype(call.output.dtype)]
+    return [found.astype(subject.output.dtype)]
 
 
 @mistake
 def least(subject: OperatorRun) -> Results:
     """The smallest code counts."""
-    call = subject.call
-    x = call.codes(0)
-    return [x.argmin(one_axis(call.array(1), x.ndim)).astype(call.output.dtype)]
+    x = subject.codes(0)
+    return [x.argmin(one_axis(subject.array(1), x.ndim)).astype(subject.output.dtype)]
 
 
 @mistake
 def last_axis(subject: OperatorRun) -> Results:
     """The axis is always the last one."""
-    call = subject.call
-    return [call.codes(0).argmax(-1).astype(call.output.dtype)]
+    return [subject.codes(0).argmax(-1).astype(subject.output.dtype)]
 
 
 def _no_output_zero_point(subject: OperatorRun) -> Results:
-    (codes,) = run(subject.call)
-    return [clamp(codes.astype(np.int64) - subject.call.output_quantization().per_tensor()[1])]
+    (codes,) = run(subject)
+    return [clamp(codes.astype(np.int64) - subject.output_quantization().per_tensor()[1])]
 
 
 _LOG: Table = {

@@ -96,10 +96,11 @@ def _unchanged(taps: WindowTaps) -> WindowTaps:
 def _window(subject: OperatorRun, change: Change, fill: int | None = None) -> Results:
     """Return the results of a window that reads elsewhere; ``fill``: the code that it reads
     outside, if not the zero point."""
-    call = subject.call
-    taps = change(taps_of(call.filter_window(), call.codes(0).shape))
-    outside = call.quantization(0).per_tensor()[1] if fill is None else fill
-    return _codes(call, accumulators(call, taps.seen(call.codes(0), outside), window=taps.window))
+    taps = change(taps_of(subject.filter_window(), subject.codes(0).shape))
+    outside = subject.quantization(0).per_tensor()[1] if fill is None else fill
+    return _codes(
+        subject, accumulators(subject, taps.seen(subject.codes(0), outside), window=taps.window)
+    )
 
 
 def _symmetric(taps: WindowTaps) -> WindowTaps:
@@ -112,11 +113,10 @@ def _symmetric(taps: WindowTaps) -> WindowTaps:
 
 @maker
 def _weights(subject: OperatorRun, change: Callable[[np.ndarray], np.ndarray]) -> Results:
-    call = subject.call
-    weights = change(call.codes(1))
-    if weights.shape != call.codes(1).shape:
+    weights = change(subject.codes(1))
+    if weights.shape != subject.codes(1).shape:
         raise SameError
-    return _codes(call, accumulators(call, weights=weights))
+    return _codes(subject, accumulators(subject, weights=weights))
 
 
 def _read_as_oihw(weights: np.ndarray) -> np.ndarray:
@@ -127,10 +127,9 @@ def _read_as_oihw(weights: np.ndarray) -> np.ndarray:
 @mistake
 def input_nchw(subject: OperatorRun) -> Results:
     """The input's bytes are read as NCHW."""
-    call = subject.call
-    n, h, w, c = call.codes(0).shape
-    x = call.codes(0).reshape(n, c, h, w).transpose(0, 2, 3, 1)
-    return _codes(call, accumulators(call, x))
+    n, h, w, c = subject.codes(0).shape
+    x = subject.codes(0).reshape(n, c, h, w).transpose(0, 2, 3, 1)
+    return _codes(subject, accumulators(subject, x))
 
 
 @mistake
@@ -138,14 +137,13 @@ def channels_tiled(subject: OperatorRun) -> Results:
     """Output channel c reads input channel c mod channels, where it has to read c div
     multiplier.
     """
-    call = subject.call
-    x = np.tile(call.codes(0), call.codes(1).shape[3] // call.codes(0).shape[3])
-    return _codes(call, accumulators(call, x))
+    x = np.tile(subject.codes(0), subject.codes(1).shape[3] // subject.codes(0).shape[3])
+    return _codes(subject, accumulators(subject, x))
 
 
 @maker
 def _scales(subject: OperatorRun, change: Callable[[np.ndarray], np.ndarray]) -> Results:
-    quantization = subject.quantization(1)
+    quantization = subject.stated(1)
     if quantization.scale.size == 1:
         raise SameError
     other = replace(quantization, scale=change(quantization.scale))
@@ -154,7 +152,7 @@ def _scales(subject: OperatorRun, change: Callable[[np.ndarray], np.ndarray]) ->
 
 @maker
 def _accumulator(subject: OperatorRun, limit: Callable[[Integers], Integers]) -> Results:
-    return _codes(subject.call, limit(accumulators(subject.call)))
+    return _codes(subject, limit(accumulators(subject)))
 
 
 @maker
@@ -162,17 +160,16 @@ def _more(
     subject: OperatorRun, change: Callable[[np.ndarray], np.ndarray], factor: Callable[[int], int]
 ) -> Results:
     """Return the results with the sum of other weights added, times a factor of a zero point."""
-    call = subject.call
-    plain = with_zero_point(subject.quantization(1), 0)
-    other = subject.changed({1: plain}, arrays={1: change(call.codes(1)).astype(np.int8)})
-    times = factor(call.quantization(0).per_tensor()[1])
-    return _codes(call, wrap32(accumulators(call) + times * accumulators(other)))
+    plain = with_zero_point(subject.stated(1), 0)
+    other = subject.changed({1: plain}, arrays={1: change(subject.codes(1)).astype(np.int8)})
+    times = factor(subject.quantization(0).per_tensor()[1])
+    return _codes(subject, wrap32(accumulators(subject) + times * accumulators(other)))
 
 
 @mistake
 def weights_transposed(subject: OperatorRun) -> Results:
     """The filter's bytes are read as (inputs, outputs)."""
-    weights = subject.call.codes(1)
+    weights = subject.codes(1)
     other = np.asarray(weights.reshape(weights.shape[::-1]).T, order="C")
     return _codes(subject.changed(arrays={1: other}))
 
@@ -203,7 +200,7 @@ _ALL_TABLE: Table = {
 _ADDED: Table = {
     (
         "input_zero_point_added",
-        zero_points(lambda subject: {0: -int(subject.quantization(0).zero_point[0])}),
+        zero_points(lambda subject: {0: -int(subject.stated(0).zero_point[0])}),
     ): "The input's zero point is added where it has to be subtracted."
 }
 
@@ -256,12 +253,12 @@ WEIGHTED = {
 
 
 def _pooled(subject: OperatorRun) -> WindowTaps:
-    return taps_of(subject.call.pool_window(), subject.call.codes(0).shape)
+    return taps_of(subject.pool_window(), subject.codes(0).shape)
 
 
 def _sums(subject: OperatorRun, change: Change = _unchanged) -> tuple[Integers, Integers]:
     """Return sums of codes, and how many each has."""
-    x = subject.call.codes(0).astype(np.int64)
+    x = subject.codes(0).astype(np.int64)
     taps = change(_pooled(subject))
     total = taps.read(x, 0).sum(axis=(4, 5))
     count = taps.read(np.ones((1, *x.shape[1:3], 1), np.int64), 0).sum(axis=(4, 5))
@@ -274,16 +271,16 @@ def _mean(
 ) -> Results:
     total, count = _sums(subject, change)
     mean = round_float(total / np.maximum(count, 1), rounding)
-    return [bounded(subject.call, mean.astype(np.int64))]
+    return [bounded(subject, mean.astype(np.int64))]
 
 
 @maker
 def _counting_padding(subject: OperatorRun, fill: Callable[[OperatorRun], int]) -> Results:
-    x = subject.call.codes(0).astype(np.int64)
+    x = subject.codes(0).astype(np.int64)
     taps = _pooled(subject)
     total = taps.read(x, fill(subject)).sum(axis=(4, 5))
     mean = total / (taps.kernel[0] * taps.kernel[1])
-    return [bounded(subject.call, round_float(mean, "half_away").astype(np.int64))]
+    return [bounded(subject, round_float(mean, "half_away").astype(np.int64))]
 
 
 @mistake
@@ -292,9 +289,9 @@ def mean_of_differences(subject: OperatorRun) -> Results:
     from the code 0.
     """
     total, count = _sums(subject)
-    zero_point = subject.call.quantization(0).per_tensor()[1]
+    zero_point = subject.quantization(0).per_tensor()[1]
     mean = round_float((total - zero_point * count) / count, "half_away").astype(np.int64)
-    return [bounded(subject.call, mean + zero_point)]
+    return [bounded(subject, mean + zero_point)]
 
 
 @mistake
@@ -302,13 +299,13 @@ def mean_by_reciprocal(subject: OperatorRun) -> Results:
     """The division is a product with a reciprocal of 16 fraction bits, ties up."""
     total, count = _sums(subject)
     factor = np.rint(65536 / count).astype(np.int64)
-    return [bounded(subject.call, (total * factor + 32768) >> 16)]
+    return [bounded(subject, (total * factor + 32768) >> 16)]
 
 
 @maker
 def _largest(subject: OperatorRun, fill: int = -128, change: Change = _unchanged) -> Results:
-    x = subject.call.codes(0).astype(np.int64)
-    return [bounded(subject.call, change(_pooled(subject)).read(x, fill).max(axis=(4, 5)))]
+    x = subject.codes(0).astype(np.int64)
+    return [bounded(subject, change(_pooled(subject)).read(x, fill).max(axis=(4, 5)))]
 
 
 _CHANGES = {
@@ -324,8 +321,7 @@ _CHANGES = {
 def relu_at_0(subject: OperatorRun) -> Results:
     """Return the results of an operator whose activation cuts at the code 0."""
     (free,) = without_activation(subject)
-    call = subject.call
-    low, high = fused_bounds(call.activation(), call.output_quantization())
+    low, high = fused_bounds(subject.activation(), subject.output_quantization())
     return [clamp(free.astype(np.int64), (0 if low > -128 else low, high))]
 
 
