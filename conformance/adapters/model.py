@@ -5,26 +5,23 @@ What it does wrong - it raises, aborts, hangs, never starts, forgets an output -
 
 import contextlib
 import inspect
-import os
 import shutil
-import signal
-import socket
-import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import tflite
 
-from eightfold.common.child import Channel, Child, ending, one_line, packed
+from eightfold.common.child import Child, NoAnswer, ending, lines_of, one_line, run_alone
 from eightfold.common.errors import InputError
 from eightfold.common.posix import limit_data, require_posix
 from eightfold.conformance.adapters.adapter import ModelRunner, adapter_class, raised
-from eightfold.conformance.answers import ModelAnswer
+from eightfold.conformance.answers import Ending, ModelAnswer
 from eightfold.conformance.tensors import (
     LIST,
     npz_of,
@@ -80,16 +77,6 @@ def _complete(tensors: dict[int, np.ndarray], graph: Graph | None) -> ModelAnswe
             return ModelAnswer(ending="missing", tensors=tensors, message=message)
     return ModelAnswer(ending="computed", tensors=tensors)
 
-
-REQUEST = struct.Struct("<QI")
-"""To the child: bytes of the model, number of inputs."""
-
-REPLY = struct.Struct("<cI")
-"""From the child: a letter of `READY` to `RAISED`, and a number of tensors or bytes of text."""
-
-READY, BY_INDEX, IN_ORDER, REFUSED, RAISED = b"r", b"t", b"o", b"n", b"e"
-
-_START = "from eightfold.conformance.adapters.model import serve; serve()"
 
 GIVE_UP = 5
 """Models in a row without an answer in time, after which no further one is asked."""
@@ -227,33 +214,19 @@ class ModelAdapter(ModelRunner):
         words = [*self.command]
         for name, path in paths.items():
             words = [word.replace(name, str(path)) for word in words]
-        with tempfile.TemporaryFile() as streams:
-            try:
-                process = subprocess.Popen(
-                    words,
-                    stdin=subprocess.DEVNULL,
-                    stdout=streams,
-                    stderr=streams,
-                    start_new_session=True,
-                    preexec_fn=lambda: limit_data(self.memory),
-                )
-            except (OSError, subprocess.SubprocessError) as error:
-                reason = getattr(error, "strerror", None) or error
-                raise InputError(f"command {words[0]}: {reason}; name an executable") from None
-            try:
-                status = process.wait(self.timeout)
-            except subprocess.TimeoutExpired:
-                message = f"{words[0]} took longer than {self.timeout:g} s"
-                return ModelAnswer(ending="timeout", message=message)
-            finally:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            if status == 0:
-                return None
-            streams.seek(0)
-            text = streams.read().decode("utf-8", "replace")
-        said = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+        try:
+            status, text = run_alone(
+                words, self.timeout, preexec_fn=lambda: limit_data(self.memory)
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"command {words[0]}: {reason}; name an executable") from None
+        if status == 0:
+            return None
+        if status is None:
+            message = f"{words[0]} took longer than {self.timeout:g} s"
+            return ModelAnswer(ending="timeout", message=message)
+        said = "".join(lines_of(text)[-1:])
         if status == REFUSES:
             return ModelAnswer(ending="refused", message=said or "without a reason")
         message = f"{words[0]} ended with {ending(status)}" + (f": {said}" if said else "")
@@ -266,28 +239,23 @@ class ModelAdapter(ModelRunner):
         if self._child is None:
             self._answered = 1
             name = type(self).__name__
-            arguments = [*_place(type(self)), str(self.memory)]
-            self._child = Child(_START, arguments, timeout=self.timeout, name=name)
+            place = _place(type(self))
+            self._child = Child(_serve, *place, self.memory, timeout=self.timeout, name=name)
         child = self._child
-        channel = child.channel
         try:
-            if channel is None:
-                child.forget()
-                channel = child.start()
-                if (failed := _begun(channel)) is not None:
-                    child.stop()
-                    self._broken = failed
-                    return failed
-            child.forget()
-            channel.send(REQUEST.pack(len(model), len(inputs)) + model + packed(inputs))
-            return _answer(channel, model, child)
-        except TimeoutError as error:
-            return ModelAnswer(ending="timeout", message=child.end(error))
-        except (OSError, EOFError) as error:
-            return ModelAnswer(ending="crashed", message=child.end(error))
-        except BaseException:
-            child.stop()  # interrupted halfway: the answer would be taken for the next one's
-            raise
+            child.begin()
+            if child.greeting:
+                child.stop()
+                self._broken = ModelAnswer(ending="crashed", message=child.greeting)
+                return self._broken
+            given = {index: np.asarray(array, order="C") for index, array in inputs.items()}
+            answer = child.ask((model, given))
+        except NoAnswer as error:
+            how: Ending = "timeout" if error.status is None else "crashed"
+            return ModelAnswer(ending=how, message=str(error))
+        if answer.ending == "refused" and not answer.message:
+            return replace(answer, message=next(iter(child.said()), "without a reason"))
+        return answer
 
 
 def _place(kind: type) -> tuple[str, str]:
@@ -299,32 +267,6 @@ def _place(kind: type) -> tuple[str, str]:
         return inspect.getfile(kind), name
     except (OSError, TypeError):
         raise InputError(f"{name}: an adapter must stand in a file") from None
-
-
-def _begun(channel: Channel) -> ModelAnswer | None:
-    """Return None when the child is ready, else what it says."""
-    kind, count = REPLY.unpack(channel.receive(REPLY.size))
-    if kind == READY:
-        return None
-    return ModelAnswer(ending="crashed", message=channel.receive(count).decode())
-
-
-def _answer(channel: Channel, model: bytes, child: Child) -> ModelAnswer:
-    kind, count = REPLY.unpack(channel.receive(REPLY.size))
-    if kind in (REFUSED, RAISED):
-        message = channel.receive(count).decode() or next(iter(child.said()), "without a reason")
-        return ModelAnswer(ending="refused" if kind == REFUSED else "crashed", message=message)
-    tensors = channel.receive_tensors(count)
-    wanted = output_indices(model)
-    if kind == IN_ORDER:
-        if count != len(wanted):
-            message = f"returned {count} arrays, and the model has {len(wanted)} outputs"
-            return ModelAnswer(ending="missing", message=message)
-        tensors = {index: tensors[place] for place, index in enumerate(wanted)}
-    if missing := [index for index in wanted if index not in tensors]:
-        message = f"output {missing[0]} is missing among tensors {sorted(tensors)[:20]}"
-        return ModelAnswer(ending="missing", tensors=tensors, message=message)
-    return ModelAnswer(ending="computed", tensors=tensors)
 
 
 def output_indices(model: bytes) -> list[int]:
@@ -340,49 +282,40 @@ _KINDS = "biuf"
 """Kinds of the arrays that can be sent: booleans, integers, floats."""
 
 
-def serve() -> None:
-    """Answer requests on the socket whose number is the first argument, until it closes.
+def _serve(file: str, name: str, memory: int) -> Generator[Any, Any, None]:
+    """Ask the adapter of a class in a file: the child's side of `ModelAdapter`.
 
-    The other arguments are the adapter's file, its class, and the limit of data in bytes.
+    Yields why it does not start, None if it does; then for each model and its inputs the answer.
     """
-    number, file, name, memory = sys.argv[1:]
-    limit_data(int(memory))
-    channel = Channel(socket.socket(fileno=int(number)))
+    limit_data(memory)
     sys.path.insert(0, str(Path(file).resolve().parent))
     try:
         adapter = adapter_class(file, name)()
     except BaseException as error:
-        _say(channel, RAISED, f"{name} does not start: {raised(error, file)}")
+        yield _short(f"{name} does not start: {raised(error, file)}")
         return
     assert isinstance(adapter, ModelAdapter)
-    channel.send(REPLY.pack(READY, 0))
-    with contextlib.suppress(EOFError):
-        while True:
-            size, count = REQUEST.unpack(channel.receive(REQUEST.size))
-            model, inputs = channel.receive(size), channel.receive_tensors(count)
-            _reply(channel, adapter, file, model, inputs)
+    answer = None
+    while True:
+        model, inputs = yield answer
+        try:
+            answer = _checked(adapter.run(model, inputs), output_indices(model))
+        except Refused as error:
+            answer = ModelAnswer(ending="refused", message=_short(one_line(error)))
+        except Exception as error:
+            answer = ModelAnswer(ending="crashed", message=_short(raised(error, file)))
 
 
-def _reply(
-    channel: Channel, adapter: ModelAdapter, file: str, model: bytes, inputs: dict[int, np.ndarray]
-) -> None:
-    try:
-        kind, tensors = _checked(adapter.run(model, inputs))
-    except Refused as error:
-        _say(channel, REFUSED, one_line(error))
-    except Exception as error:
-        _say(channel, RAISED, raised(error, file))
-    else:
-        channel.send(REPLY.pack(kind, len(tensors)) + packed(tensors))
+def _short(text: str) -> str:
+    """Return the begin of a text, as what can be written as UTF-8."""
+    return text.encode("utf-8", "replace").decode()[:4000]
 
 
-def _checked(results: Any) -> tuple[bytes, dict[int, np.ndarray]]:
-    """Return what `ModelAdapter.run` has returned, by index or place."""
+def _checked(results: Any, wanted: Sequence[int]) -> ModelAnswer:
+    """Return the answer that `ModelAdapter.run` has returned, in which outputs may be missing."""
     if isinstance(results, Mapping):
-        kind = BY_INDEX
         items = results.items()
     elif isinstance(results, Sequence) and not isinstance(results, str | bytes):
-        kind = IN_ORDER
         items = enumerate(results)
     else:
         raise TypeError(
@@ -397,9 +330,12 @@ def _checked(results: Any) -> tuple[bytes, dict[int, np.ndarray]]:
                 "not an array of numbers for the tensor's index"
             )
         tensors[int(index)] = array
-    return kind, tensors
-
-
-def _say(channel: Channel, kind: bytes, message: str) -> None:
-    text = message.encode("utf-8", "replace")[:4000]
-    channel.send(REPLY.pack(kind, len(text)) + text)
+    if not isinstance(results, Mapping):
+        if len(tensors) != len(wanted):
+            message = f"returned {len(tensors)} arrays, and the model has {len(wanted)} outputs"
+            return ModelAnswer(ending="missing", message=message)
+        tensors = {index: tensors[place] for place, index in enumerate(wanted)}
+    if missing := [index for index in wanted if index not in tensors]:
+        message = f"output {missing[0]} is missing among tensors {sorted(tensors)[:20]}"
+        return ModelAnswer(ending="missing", tensors=tensors, message=message)
+    return ModelAnswer(ending="computed", tensors=tensors)

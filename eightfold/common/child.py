@@ -1,23 +1,21 @@
-"""A Python process that answers on a socket, and may die without harm; arrays sent both ways.
+"""A Python process that answers, and may die without harm; a command that is ended with its all.
 
 `Closing` is what holds something open, such as a child process, and ends it.
 """
 
 import contextlib
-import math
 import os
+import pickle
 import signal
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-
-import numpy as np
+from typing import IO, Any
 
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.common.posix import require_posix
@@ -39,35 +37,34 @@ class Closing(AbstractContextManager):
         self.close()
 
 
-_TENSOR = struct.Struct("<i2sI")  # tensor index, dtype as kind and item size, rank
+class NoAnswer(Exception):  # noqa: N818 (says what happened)
+    """A child has ended, or was too slow and has been killed: one line that says which.
+
+    ``status``: as `subprocess` has it; None: it was too slow.
+    """
+
+    def __init__(self, message: str, status: int | None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
-class Channel:
-    """Length-prefixed messages over a stream socket, the same at both ends."""
+class _Channel:
+    """Objects over a stream socket, the same at both ends."""
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
         self._reader = end.makefile("rb")
-        self.send = end.sendall
 
-    def receive(self, size: int) -> bytes:
-        """Return exactly ``size`` bytes; raise `EOFError` if the other end is gone."""
-        content = self._reader.read(size)
-        if len(content) != size:
-            raise EOFError("the other end closed the connection")
-        return content
+    def send(self, message: Any) -> None:
+        # Protocol 4 writes arrays such that they are read as ones that can be written to.
+        self._socket.sendall(pickle.dumps(message, protocol=4))
 
-    def receive_tensors(self, count: int) -> dict[int, np.ndarray]:
-        """Return ``count`` arrays by index, as `packed` has written them."""
-        tensors = {}
-        for _ in range(count):
-            index, code, rank = _TENSOR.unpack(self.receive(_TENSOR.size))
-            shape = struct.unpack(f"<{rank}Q", self.receive(8 * rank))
-            dtype = np.dtype(code.decode())
-            # From a bytearray, so that the array is writable like any other.
-            content = bytearray(self.receive(math.prod(shape) * dtype.itemsize))
-            tensors[index] = np.frombuffer(content, dtype).reshape(shape)
-        return tensors
+    def receive(self) -> Any:
+        """Return the next message; raise `EOFError` if the other end is gone."""
+        try:
+            return pickle.load(self._reader)
+        except pickle.UnpicklingError:  # it went while it sent one
+            raise EOFError("the other end closed the connection") from None
 
     def close(self) -> None:
         """Close this end, which the other one sees."""
@@ -75,46 +72,42 @@ class Channel:
         self._socket.close()
 
 
-def packed(tensors: Mapping[int, np.ndarray]) -> bytes:
-    """Return arrays of numbers, of up to 9 bytes each, as `Channel.receive_tensors` reads them."""
-    parts = []
-    for index, tensor in tensors.items():
-        array = np.asarray(tensor)
-        code = f"{array.dtype.kind}{array.dtype.itemsize}".encode()
-        parts += [
-            _TENSOR.pack(index, code, array.ndim),
-            struct.pack(f"<{array.ndim}Q", *array.shape),
-        ]
-        parts.append(array.tobytes())
-    return b"".join(parts)
+Serve = Callable[..., Generator[Any, Any, None]]
+"""A function of a module: it yields a greeting, then it is sent each message and yields the answer.
+The process ends with it."""
 
 
 class Child(Closing):
-    """A Python process and the channel to it; what it writes to its streams is kept apart.
+    """A Python process that answers messages; what it writes to its streams is kept apart.
 
-    ``start``: Python statements that it runs. The first argument is the number of its socket.
-    ``arguments``: further ones, behind that; ``timeout``: seconds that a message may take;
+    What is sent either way is pickled: what runs there is trusted as what runs here is.
+
+    ``serve``: what runs there, with ``arguments``; ``timeout``: seconds that an answer may take;
     ``name``: what messages call it.
     """
 
-    def __init__(self, start: str, arguments: Sequence[str], *, timeout: float, name: str) -> None:
-        self._start = start
-        self._arguments = list(arguments)
-        self.timeout = timeout
+    def __init__(self, serve: Serve, *arguments: Any, timeout: float, name: str) -> None:
+        self._call = (serve, arguments)
+        self._timeout = timeout
         self._name = name
         self.process: subprocess.Popen[bytes] | None = None
-        self.channel: Channel | None = None
+        self.greeting: Any = None
+        """What it said when it was started last."""
+        self._channel: _Channel | None = None
         self._streams = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
 
-    def start(self) -> Channel:
-        """Start the process and return the channel to it; it must not run."""
+    def begin(self) -> None:
+        """Start the process, unless it runs; raise `NoAnswer` if it does not greet."""
+        if self.process is not None:
+            return
         require_posix(f"a process for {self._name}")
         paths = [str(IMPORT_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         local, remote = socket.socketpair()
-        local.settimeout(self.timeout)
+        local.settimeout(self._timeout)
+        self._forget()
         with remote:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", self._start, str(remote.fileno()), *self._arguments],
+                [sys.executable, "-c", _PROGRAM, str(remote.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=self._streams,
                 stderr=self._streams,
@@ -122,48 +115,116 @@ class Child(Closing):
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
                 start_new_session=True,  # what it starts is ended with it
             )
-        self.channel = Channel(local)
-        return self.channel
+        self._channel = _Channel(local)
+        self.greeting = self._answer(self._call)
+
+    def ask(self, message: Any = None) -> Any:
+        """Send a message to the process, which runs, and return the answer.
+
+        Raises `NoAnswer` if there is none; the process is gone then. An interrupt ends it as well.
+        """
+        self._forget()
+        return self._answer(message)
+
+    def _forget(self) -> None:
+        self._streams.seek(0)
+        self._streams.truncate()
+
+    def _answer(self, message: Any) -> Any:
+        assert self._channel is not None
+        try:
+            self._channel.send(message)
+            return self._channel.receive()
+        except TimeoutError:
+            self.stop()
+            text = f"{self._name} took longer than {self._timeout:g} s"
+            raise NoAnswer(text, None) from None
+        except (OSError, EOFError):
+            raise self._ended() from None
+        except BaseException:
+            self.stop()  # interrupted halfway: the answer would be taken for the next one's
+            raise
+
+    def _ended(self) -> NoAnswer:
+        assert self.process is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(self._timeout)  # it is ending: its own status, not that of a kill
+        status = self.stop()
+        last = "".join(f": {line}" for line in self.said()[-1:])
+        return NoAnswer(f"{self._name} ended with {ending(status)}{last}", status)
 
     def stop(self) -> int:
         """Kill the process, if it still runs, and return its exit status as `subprocess` does."""
-        status = 0
-        if self.channel is not None:
-            self.channel.close()
-        if self.process is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            status = self.process.wait()
-        self.channel = self.process = None
+        if self._channel is not None:
+            self._channel.close()
+        status = 0 if self.process is None else _killed(self.process)
+        self._channel = self.process = None
         return status
 
-    def end(self, error: Exception) -> str:
-        """Clear up after a message that has not come, and say in one line what happened."""
-        if isinstance(error, TimeoutError):
-            self.stop()
-            return f"{self._name} took longer than {self.timeout:g} s"
-        assert self.process is not None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(self.timeout)  # it is ending: its own status, not that of a kill
-        status = self.stop()
-        said = self.said()
-        return f"{self._name} ended with {ending(status)}" + (f": {said[-1]}" if said else "")
-
     def said(self) -> list[str]:
-        """Return the lines that it has written since the last `forget`."""
-        self._streams.seek(0)
-        lines = self._streams.read().decode("utf-8", "replace").splitlines()
-        return [line.strip() for line in lines if line.strip()]
-
-    def forget(self) -> None:
-        """Forget what it has written."""
-        self._streams.seek(0)
-        self._streams.truncate()
+        """Return the lines that it has written since the last message to it."""
+        return lines_of(_text(self._streams))
 
     def close(self) -> None:
         """End the process, if there is one; it cannot be started again."""
         self.stop()
         self._streams.close()
+
+
+_PROGRAM = "from eightfold.common.child import _serve; _serve()"
+
+
+def _serve() -> None:
+    """Answer on the socket whose number is the first argument, until it closes: what a `Child`
+    runs."""
+    channel = _Channel(socket.socket(fileno=int(sys.argv[1])))
+    serve, arguments = channel.receive()
+    answers = serve(*arguments)
+    with contextlib.suppress(EOFError, StopIteration):
+        channel.send(next(answers))
+        while True:
+            channel.send(answers.send(channel.receive()))
+
+
+def run_alone(command: Sequence[str], seconds: float, **options: Any) -> tuple[int | None, str]:
+    """Run a command in a session of its own; all that it has started ends with it.
+
+    Returns its exit status as `subprocess` has it, None if it was killed after so many seconds, and
+    what it has written to its streams. ``options``: of `subprocess.Popen`, whose exceptions pass.
+    """
+    with tempfile.TemporaryFile() as streams:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=streams,
+            stderr=streams,
+            start_new_session=True,
+            **options,
+        )
+        try:
+            status = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            _killed(process)
+        return status, _text(streams)
+
+
+def _killed(process: subprocess.Popen[bytes]) -> int:
+    """Kill a process, if it still runs, and all that it has started; return its exit status."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    return process.wait()
+
+
+def _text(streams: IO[bytes]) -> str:
+    streams.seek(0)
+    return streams.read().decode("utf-8", "replace")
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text that have words, without blanks around them."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def ending(status: int) -> str:

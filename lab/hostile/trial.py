@@ -1,13 +1,18 @@
 """The verdict on a file: what the tool did with it, and what LiteRT says."""
 
+import math
 import re
+import signal
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from eightfold.common.child import Closing
+from eightfold.common.child import Child, Closing, NoAnswer, ending
 from eightfold.model import normalize_dimensions
 from eightfold.operators import load_model
 from eightfold.run.reference.oracle import (
@@ -20,7 +25,6 @@ from eightfold.run.reference.oracle import (
     with_state,
 )
 from lab.hostile.subject import STEPS, Step, examine, fitting_inputs, inferences
-from lab.hostile.worker import Worker
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,10 @@ def reason_for(message: str) -> Reason | None:
     return next((reason for reason in REASONS if re.search(reason.says, message)), None)
 
 
-_ORACLES: list[Oracle] = []  # one for each process, kept between files
-_SECONDS = 600.0  # of wall-clock time: what limits it is the processor time of the process
+@cache
+def _oracle() -> Oracle:
+    """Return the oracle of this process, which is kept between files."""
+    return Oracle(timeout=600.0)  # what limits it is the processor time of the process
 
 
 @dataclass(frozen=True)
@@ -86,9 +92,7 @@ def ask_litert(
     ``content``: a file that loads. ``given``: as for `lab.hostile.subject.examine`. ``computed``:
     golden's tensors by index; empty: only whether LiteRT runs it.
     """
-    if not _ORACLES:
-        _ORACLES.append(Oracle(timeout=_SECONDS))
-    (oracle,) = _ORACLES
+    oracle = _oracle()
     graph = load_model(content)
     inputs = fitting_inputs(graph, given)
     model = normalize_dimensions(content) if graph.notes() else content
@@ -161,6 +165,72 @@ class Verdict:
         return cls(found[1], found[2], found[3] or "") if found else None
 
 
+Work = Callable[..., Iterator[Any]]
+"""A function of a module, which yields its answers one by one."""
+
+_PATIENCE = 60
+"""Wall-clock seconds per second of processor time: other processes run on the machine too."""
+
+
+class Worker(Closing):
+    """Calls a function in a child process that is started once, and again behind a call that
+    ended it.
+
+    Use it as a context manager, or call `close`. ``seconds``: of processor time for one call.
+    ``memory``: bytes that the process may hold, what it needs by itself included.
+    """
+
+    def __init__(self, work: Work, seconds: float = 10, memory: int = 2 << 30) -> None:
+        self._seconds = seconds
+        patience = _PATIENCE * seconds
+        self._child = Child(_serve, work, seconds, memory, timeout=patience, name="the worker")
+
+    def call(self, *args: Any) -> tuple[list[Any], str]:
+        """Return what the function yielded, and how the process ended; empty if it lives."""
+        answers: list[Any] = []
+        try:
+            self._child.begin()
+            more = self._child.ask(args)
+            while more:
+                answers += more
+                more = self._child.ask()
+        except NoAnswer as error:
+            if error.status is None:
+                return answers, f"no answer within {_PATIENCE * self._seconds:g} s"
+            if error.status == -signal.SIGXCPU:
+                return answers, f"more than {self._seconds:g} s of processor time"
+            return answers, ending(error.status)
+        return answers, ""
+
+    def restart(self) -> None:
+        """End the process, if there is one; the next call starts another."""
+        self._child.stop()
+
+    def close(self) -> None:
+        """End the process, if there is one; it cannot be called again."""
+        self._child.close()
+
+
+def _serve(work: Work, seconds: float, memory: int) -> Generator[Any, Any, None]:
+    """Call the function: the child's side of `Worker`, which yields each answer as the only one of
+    a list, and an empty one behind them."""
+    import resource  # not on Windows
+
+    # The address space may grow until what is resident could be so many bytes.
+    size, resident = Path("/proc/self/statm").read_text().split()[:2]
+    limit = memory + (int(size) - int(resident)) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    args = yield
+    while True:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        soonest = math.ceil(used.ru_utime + used.ru_stime + seconds)
+        hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+        resource.setrlimit(resource.RLIMIT_CPU, (soonest, hard))
+        for answer in work(*args):
+            yield [answer]
+        args = yield []
+
+
 class Trial(Closing):
     """Two child processes with limits, the tool's and LiteRT's, which judge files.
 
@@ -173,7 +243,7 @@ class Trial(Closing):
         self,
         seconds: float = 10,
         memory: int = 2 << 30,
-        work: Callable[..., Iterator[Step]] = examine,
+        work: Work = examine,
     ) -> None:
         self._subject = Worker(work, seconds, memory)
         self._litert = Worker(ask_litert, 4 * seconds, 2 * memory)
@@ -198,7 +268,7 @@ class Trial(Closing):
         opinion = self._opinion(content, given, last.tensors)
         if opinion.outcome != "equal" and not _is_tolerated(opinion):
             # LiteRT's own memory may have been damaged by a file before this one.
-            self._litert.close()
+            self._litert.restart()
             opinion = self._opinion(content, given, last.tensors)
         names = "+".join(accepted)
         if opinion.outcome == "different":

@@ -8,14 +8,14 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate, product
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from eightfold.common.child import Closing
+from eightfold.common.child import Closing, lines_of
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.sim.simulator.cache import cached, content_key
@@ -311,8 +311,7 @@ def _first_failed(ended: Ended) -> str:
 
 
 def _last(ended: Ended) -> str:
-    lines: Iterable[str] = filter(None, map(str.strip, ended.output.splitlines()))
-    return ([f"exit status {ended.status}", *lines][-1])[:300]
+    return [f"exit status {ended.status}", *lines_of(ended.output)][-1][:300]
 
 
 def main() -> None:

@@ -1,23 +1,20 @@
 """A copy of a checkout in which one file is mutated, and children that work in it."""
 
 import compileall
-import hashlib
 import os
 import py_compile
 import shutil
-import signal
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from pathlib import Path
 
-from eightfold.common.child import Closing
+from eightfold.common.child import Closing, run_alone
 from eightfold.common.errors import InputError
+from eightfold.common.files import hash_of_files
 from eightfold.common.posix import lock, open_lock
 from eightfold.sim.simulator.cache import make_private, writable_cache
 from eightfold.sim.simulator.limits import VARIABLES, limited, ran_out
@@ -94,13 +91,14 @@ class Scratch(Closing):
     def key(self) -> str:
         """A hash of all that is copied: of the hardware as it is, and its tests; not of what judges
         mutants, which no test of the hardware imports."""
-        digest = hashlib.sha256()
         judges = self.tree / "lab" / "mutants"
-        for path in sorted(self.tree.rglob("*")):
-            kept = path.is_file() and path.suffix in (".py", ".v", ".toml")
-            if kept and not path.is_relative_to(judges):
-                digest.update(f"{path.relative_to(self.tree)}\0".encode() + path.read_bytes())
-        return digest.hexdigest()
+        files = (
+            path
+            for path in self.tree.rglob("*")
+            if path.suffix in (".py", ".v", ".toml") and path.is_file()
+            if not path.is_relative_to(judges)
+        )
+        return hash_of_files(self.tree, files)
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:
@@ -129,26 +127,14 @@ class Scratch(Closing):
     def python(self, arguments: Sequence[str], seconds: int) -> Ended:
         """Run Python in the copy; each of its processes may take so much CPU time."""
         before = _children_seconds()
-        with tempfile.TemporaryFile() as file:
-            process = subprocess.Popen(
-                limited([sys.executable, *arguments], seconds),
-                cwd=self.tree,
-                env=self._environment(seconds),
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # what it starts is ended with it
-            )
-            try:
-                status = process.wait(WALL * seconds)
-            except subprocess.TimeoutExpired:
-                raise TimeoutError(f"{arguments[-1]}: no end after {WALL * seconds} s") from None
-            finally:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            file.seek(0)
-            output = file.read().decode("utf-8", "replace")
+        status, output = run_alone(
+            limited([sys.executable, *arguments], seconds),
+            WALL * seconds,
+            cwd=self.tree,
+            env=self._environment(seconds),
+        )
+        if status is None:
+            raise TimeoutError(f"{arguments[-1]}: no end after {WALL * seconds} s")
         return Ended(status, output, _children_seconds() - before)
 
     def _environment(self, seconds: int) -> dict[str, str]:

@@ -11,17 +11,14 @@ follows such an operator would work on other values. `litert_tensors` runs one o
 instead.
 """
 
-import contextlib
-import socket
-import struct
-import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import tflite
 
-from eightfold.common.child import Channel, Child, Closing, one_line, packed
+from eightfold.common.child import Child, Closing, NoAnswer, one_line
 from eightfold.common.extras import needs_extra, require_module
 from eightfold.common.posix import limit_data
 from eightfold.model.builder import ModelBuilder
@@ -31,10 +28,6 @@ from eightfold.model.variables import UPDATED
 from eightfold.run.reference.runtimes import RUNTIMES
 
 _VAR_HANDLE = OPERATOR_CODES["VAR_HANDLE"]
-_START = "from eightfold.run.reference.oracle import serve; serve()"
-_REQUEST = struct.Struct("<?QI")  # same model as before, bytes of the model, number of inputs
-_LOADED = struct.Struct("<I")  # bytes of the runtime's name and version, when the child begins
-_REPLY = struct.Struct("<?I")  # rejected, number of tensors or bytes of the message
 
 
 class OracleError(Exception):
@@ -76,11 +69,8 @@ class Oracle(Closing):
     ) -> None:
         require_module(RUNTIMES[runtime].module)  # the child imports it
         self.runtime = RUNTIMES[runtime]
-        self._child = Child(
-            _START, [runtime, str(memory)], timeout=timeout, name="the reference kernels"
-        )
+        self._child = Child(_serve, runtime, memory, timeout=timeout, name="the reference kernels")
         self._model: bytes | None = None
-        self._loaded = ""
 
     @property
     def loaded(self) -> str:
@@ -88,12 +78,15 @@ class Oracle(Closing):
 
         Raises `OracleAborted` if the child does not start.
         """
-        if not self._loaded:
-            try:
-                self._started()
-            except (OSError, EOFError) as error:
-                raise OracleAborted(self._child.end(error)) from None
-        return self._loaded
+        if self._child.greeting is None:
+            self._begin()
+        return self._child.greeting
+
+    def _begin(self) -> None:
+        try:
+            self._child.begin()
+        except NoAnswer as error:
+            raise OracleAborted(str(error)) from None
 
     def run(
         self, model: bytes, inputs: Mapping[int, np.ndarray], *, next_frame: bool = False
@@ -121,43 +114,26 @@ class Oracle(Closing):
             Every tensor that can be read after the run: inputs, intermediate tensors, outputs and
             constants. Tensors that no operator uses may be missing.
         """
+        repeated = self._child.process is not None and model == self._model
+        if next_frame and not repeated:
+            raise OracleAborted("the state is lost; reset it")
+        if repeated and not next_frame and keeps_state(model):
+            repeated = False
+        self._begin()
+        given = {index: np.asarray(array, order="C") for index, array in inputs.items()}
         try:
-            channel = self._started()
-            self._child.forget()
-            repeated = model == self._model
-            if next_frame and not repeated:
-                raise OracleAborted("the state is lost; reset it")
-            if repeated and not next_frame and keeps_state(model):
-                repeated = False
-            sent = b"" if repeated else bytes(model)
-            head = _REQUEST.pack(repeated, len(sent), len(inputs))
-            channel.send(head + sent + packed(inputs))
-            self._model = model
-            rejected, count = _REPLY.unpack(channel.receive(_REPLY.size))
-            if not rejected:
-                return channel.receive_tensors(count)
-            message = channel.receive(count).decode()
-            if self.runtime.prints:
-                message = next(iter(self._child.said()), message)
-        except (OSError, EOFError) as error:  # OSError includes TimeoutError
-            raise OracleAborted(self._child.end(error)) from None
-        except BaseException:
-            self._child.stop()  # interrupted halfway: the answer would be taken for the next one's
-            raise
-        self._model = None  # the child drops an interpreter that failed
-        raise OracleRejected(message)
+            rejected, answer = self._child.ask((None if repeated else bytes(model), given))
+        except NoAnswer as error:
+            raise OracleAborted(str(error)) from None
+        self._model = None if rejected else model  # the child drops an interpreter that failed
+        if not rejected:
+            return answer
+        said = self._child.said() if self.runtime.prints else []
+        raise OracleRejected(next(iter(said), answer))
 
     def close(self) -> None:
         """End the child process, if there is one; the oracle cannot run again."""
         self._child.close()
-
-    def _started(self) -> Channel:
-        if self._child.channel is not None:
-            return self._child.channel
-        self._model = None
-        channel = self._child.start()
-        self._loaded = channel.receive(*_LOADED.unpack(channel.receive(_LOADED.size))).decode()
-        return channel
 
 
 @lru_cache(maxsize=4)
@@ -172,35 +148,25 @@ def keeps_state(model: bytes) -> bool:
     return any(tensor is not None and tensor.IsVariable() for tensor in tensors)
 
 
-def serve() -> None:
-    """Answer requests on the socket whose number is the first argument, until it closes.
+def _serve(runtime: str, memory: int) -> Generator[Any, Any, None]:
+    """Run models: the child's side of `Oracle`.
 
-    The other arguments are the runtime and the limit of its data in bytes. This is the child's side
-    of `Oracle`; nothing else calls it.
+    Yields what was loaded; then for each model, or None for the one before, and its inputs: whether
+    they are refused, and the tensors or the reason.
     """
-    number, runtime, memory = sys.argv[1:]
-    limit_data(int(memory))
-    channel = Channel(socket.socket(fileno=int(number)))
-    loaded = RUNTIMES[runtime].load().encode()
-    channel.send(_LOADED.pack(len(loaded)) + loaded)
-    prepare = RUNTIMES[runtime].prepare
+    limit_data(memory)
+    answer: Any = RUNTIMES[runtime].load()
     interpreter = None
-    with contextlib.suppress(EOFError):
-        while True:
-            repeated, size, count = _REQUEST.unpack(channel.receive(_REQUEST.size))
-            model = channel.receive(size)
-            inputs = channel.receive_tensors(count)
-            try:
-                if interpreter is None or not repeated:
-                    interpreter = None  # first, so that two do not take memory at once
-                    interpreter = prepare(model)
-                result = interpreter.run(inputs)
-            except Exception as error:  # whatever the interpreter's binding raises
-                interpreter = None
-                message = one_line(error).encode()
-                channel.send(_REPLY.pack(True, len(message)) + message)
-            else:
-                channel.send(_REPLY.pack(False, len(result)) + packed(result))
+    while True:
+        model, inputs = yield answer
+        try:
+            if model is not None:
+                interpreter = None  # first, so that two do not take memory at once
+                interpreter = RUNTIMES[runtime].prepare(model)
+            answer = False, interpreter.run(inputs)
+        except Exception as error:  # whatever the interpreter's binding raises
+            interpreter = None
+            answer = True, one_line(error)
 
 
 DEVIATIONS: dict[str, str] = {

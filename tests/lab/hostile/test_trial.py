@@ -1,5 +1,7 @@
-"""Verdicts on files: tools that are wrong on purpose are found out."""
+"""Verdicts on files: tools that are wrong on purpose are found out; the process that tries them."""
 
+import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,7 +14,7 @@ from eightfold.cases.operators import case_rng, random_case
 from eightfold.model.builder import ModelBuilder
 from eightfold.model.writer import unpack
 from lab.hostile.subject import Step, _is_said, examine
-from lab.hostile.trial import GOOD, REASONS, Trial, reason_for
+from lab.hostile.trial import GOOD, REASONS, Trial, Worker, reason_for
 from tests.support.models.single import one_operator
 
 pytestmark = pytest.mark.slow  # processes with all of the tool and of LiteRT
@@ -143,3 +145,59 @@ def test_reasons_are_those_of_messages() -> None:
     assert reason_for("The model is not a valid Flatbuffer buffer") is REASONS[0]
     assert reason_for("Didn't find op for builtin opcode 'TANH' version '9'.") is REASONS[1]
     assert reason_for("NumInputs(node) != 1 (2 != 1)") is None
+
+
+MEMORY = 256 << 20
+
+
+def act(what: str) -> Iterator[str]:
+    yield what
+    match what:
+        case "loop":
+            while True:
+                pass
+        case "exit":
+            os._exit(3)
+        case "abort":
+            os.abort()
+        case "sleep":
+            time.sleep(60)
+        case "allocate":
+            try:
+                np.ones(MEMORY, np.uint8)
+            except MemoryError:
+                yield "refused"
+    yield "done"
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker(act, seconds=1, memory=MEMORY) as each:
+        yield each
+
+
+def test_answers_come_in_order(worker: Worker) -> None:
+    assert worker.call("a") == (["a", "done"], "")
+    assert worker.call("b") == (["b", "done"], "")
+
+
+@pytest.mark.parametrize(
+    ("what", "end"),
+    [("loop", "more than 1 s of processor time"), ("exit", "exit status 3"), ("abort", "SIGABRT")],
+)
+def test_behind_a_call_that_ends_the_process_there_is_another(
+    worker: Worker, what: str, end: str
+) -> None:
+    assert worker.call(what) == ([what], end)
+    assert worker.call("next") == (["next", "done"], "")
+
+
+def test_a_process_that_waits_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lab.hostile.trial._PATIENCE", 3)
+    with Worker(act, seconds=1) as worker:
+        _, end = worker.call("sleep")  # it may not have begun to answer
+    assert end == "no answer within 3 s"
+
+
+def test_memory_is_limited(worker: Worker) -> None:
+    assert worker.call("allocate") == (["allocate", "refused", "done"], "")

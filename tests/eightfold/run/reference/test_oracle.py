@@ -140,7 +140,7 @@ def test_kills_a_child_that_exceeds_the_timeout() -> None:
 def test_child_ends_when_the_connection_does() -> None:
     with Oracle() as oracle:
         oracle.run(softmax(length=8), {0: _LOGITS})
-        child, channel = oracle._child.process, oracle._child.channel
+        child, channel = oracle._child.process, oracle._child._channel
         assert child is not None
         assert channel is not None
         channel.close()  # what the end of the parent process does, too
