@@ -136,7 +136,7 @@ def simulate_network(
                 run.streams.append(StreamRecord(compiled=compiled, spans=spans, counts=counts))
 
     together = not graph.variables or len(network.segments) == 1
-    return [*_runs(graph, network, batch, simulate, compute, together=together)]
+    return [*network_runs(graph, network, batch, simulate, compute, together=together)]
 
 
 def board_runs(
@@ -176,7 +176,7 @@ def board_runs(
                     run.tensors[tensor] = np.frombuffer(found, kind.dtype).reshape(kind.shape)
 
         runs = []
-        for run in _runs(graph, network, batch, compute, in_golden, together=False):
+        for run in network_runs(graph, network, batch, compute, in_golden, together=False):
             runs.append(run)
             told = run.cycles, 1e3 * run.cycles / board.clock, board.clock / 1e6
             logging.getLogger(__name__).warning(
@@ -185,7 +185,7 @@ def board_runs(
     return runs
 
 
-def _runs(
+def network_runs(
     graph: Graph,
     network: CompiledNetwork,
     batch: Sequence[Mapping[int, np.ndarray]],
@@ -194,7 +194,10 @@ def _runs(
     *,
     together: bool,
 ) -> Iterator[NetworkRun]:
-    """Yield the runs of a batch: all of it stream by stream, or each from the state of the last."""
+    """Yield the runs of a batch: all of it stream by stream, or each from the state of the last.
+
+    ``on_accelerator`` adds what a stream leaves to the tensors of some runs.
+    """
     runs = [NetworkRun(tensors={**graph.initial_state(), **inputs}) for inputs in batch]
     previous: NetworkRun | None = None
     for group in [runs] if together else [[run] for run in runs]:

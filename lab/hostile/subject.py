@@ -30,7 +30,7 @@ from eightfold.operators import (
     render,
 )
 from eightfold.run.session import Session
-from eightfold.run.simulate import InGolden, NetworkRun
+from eightfold.run.simulate import InGolden, NetworkRun, network_runs
 from eightfold.sim.machine.machine import Machine
 from eightfold.sim.machine.tokens import check_tokens
 from eightfold.target.config import AcceleratorConfig
@@ -81,29 +81,20 @@ def run_prepared(
     Golden computes what the accelerator does not take. ``seed``: as `run_compiled` takes it.
     """
     rewritten = prepared.rewritten
-    return _run(
+    (run,) = network_runs(
         rewritten.graph,
         prepared.network,
-        inputs,
+        [inputs],
+        partial(_on_machine, rewritten.graph, seed),
         lambda values, operators: run_operators(rewritten, values, operators, reference),
-        seed,
+        together=True,
     )
+    return run.tensors
 
 
-def _run(
-    graph: Graph,
-    network: CompiledNetwork,
-    inputs: Mapping[int, np.ndarray],
-    in_golden: InGolden,
-    seed: int = 0,
-) -> dict[int, np.ndarray]:
-    values = {**graph.initial_state(), **inputs}
-    for segment in network.segments:
-        if segment.compiled is None:
-            values = in_golden(values, segment.operators)
-        else:
-            values |= run_compiled(segment.compiled, graph, values, seed=seed)
-    return values
+def _on_machine(graph: Graph, seed: int, compiled: Compiled, runs: Sequence[NetworkRun]) -> None:
+    for run in runs:
+        run.tensors |= run_compiled(compiled, graph, run.tensors, seed)
 
 
 class MachineSession(Session):
@@ -124,11 +115,8 @@ class MachineSession(Session):
         in_golden: InGolden,
         **_: Any,
     ) -> list[NetworkRun]:
-        runs: list[NetworkRun] = []
-        for each in batch:
-            state = graph.next_state(runs[-1].tensors) if runs else {}
-            runs.append(NetworkRun(tensors=_run(graph, network, {**each, **state}, in_golden)))
-        return runs
+        on_machine = partial(_on_machine, graph, 0)
+        return [*network_runs(graph, network, batch, on_machine, in_golden, together=False)]
 
     def _simulator_version(self) -> str:
         return "machine model"
