@@ -20,7 +20,7 @@ from eightfold.conformance.profile import EVERY_UNIT, PROFILES, UNITS
 from eightfold.conformance.units.requantizer import RESULTS
 from eightfold.conformance.vectors.unit_files import hex_lines, write_unit
 from examples.digits.network import MODEL_FILE
-from tests.support.campaign.asked import answer
+from tests.support.campaign.folders import answer
 from tests.support.command import Call, refusal
 from tests.support.conformance import bad_adapters
 

@@ -33,7 +33,7 @@ from eightfold.conformance.runs import adapter_name, claims_of, judge_run, plann
 from eightfold.conformance.suite import Task
 from eightfold.conformance.verdict import NETWORKS
 from eightfold.conformance.verdict import CaseOutcome as Shown
-from tests.support.campaign.asked import answer, asked_of
+from tests.support.campaign.folders import answer, asked_of
 
 ADAPTERS = """
 import numpy as np

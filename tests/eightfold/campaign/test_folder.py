@@ -18,7 +18,7 @@ from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.suite import Task
 from lab.suites.operators import SOON
-from tests.support.campaign.asked import answer, asked_of
+from tests.support.campaign.folders import answer, asked_of
 from tests.support.campaign.units import units_of
 from tests.support.command import Call
 

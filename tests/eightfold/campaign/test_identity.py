@@ -29,8 +29,7 @@ from eightfold.conformance.vectors import models
 from eightfold.conformance.verdict import KIT
 from lab.formal import checker
 from lab.suites import mutants
-from tests.support.campaign.asked import answer, asked_of
-from tests.support.campaign.reseal import reseal
+from tests.support.campaign.folders import answer, asked_of, reseal
 from tests.support.command import Call
 
 ADAPTERS = """

@@ -18,9 +18,7 @@ from eightfold.campaign.store import Store
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.suite import Task
-from tests.support.campaign.asked import answer, asked_of
-from tests.support.campaign.folders import Plan, broken, make_campaign
-from tests.support.campaign.reseal import reseal
+from tests.support.campaign.folders import Plan, answer, asked_of, broken, make_campaign, reseal
 from tests.support.command import Call
 
 OTHERS: tuple[Any, ...] = (None, True, 7, -1, 2.5, "x", "", [], {}, ["x"], {"x": []}, "\ud800")

@@ -1,22 +1,30 @@
-"""Folders of campaigns as the engine leaves them, without running anything.
+"""Folders of campaigns as the engine leaves them, and as a stranger may change them.
 
-Times are of a clock of their own: the same campaign is the same bytes.
+Those of `make_campaign` run nothing. Times are of a clock of their own: the same campaign is the
+same bytes. Runs of ``eightfold conform run`` are made without its command.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import hashlib
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from unittest import mock
 
 import numpy as np
 
 from eightfold.campaign import store
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Case, Result, Unit
+from eightfold.campaign.records import Case, Result, Unit, digest_of
 from eightfold.campaign.store import Store
+from eightfold.campaign.worker import run_unit
 from eightfold.cases.operators import case_rng, random_case
+from eightfold.common.errors import InputError
+from eightfold.conformance.suite import Task
 from eightfold.operators import load_model, run_operator
 from lab.coverage import EXCLUDED, every_bin
 from lab.suites.common import compare, compared_case
@@ -199,3 +207,54 @@ def mixed(path: Path) -> Folder:
         **{("SOFTMAX", "icarus", seed): refused("SOFTMAX", seed) for seed in range(10, 15)},
     }
     return make_campaign(path, Plan(chosen=chosen, lost=(4,), stops=(0.5,), coverage=0.9))
+
+
+def asked_of(units: Sequence[Unit]) -> dict[str, Any]:
+    """Return what the units of a run were asked, all of it."""
+    task = Task.from_unit(units[0])
+    return {
+        "adapter": task.adapter,
+        "profile": task.profile,
+        "level": task.level,
+        "seed": task.seed,
+        "claims": list(dict.fromkeys(unit.operator for unit in units)),
+        "backend": units[0].backend,
+    }
+
+
+def answer(folder: Folder, places: Iterable[int] | None = None) -> Folder:
+    """Run the units that wait, or those at some places among them, in a session without workers."""
+    with folder.store(writable=True) as store:
+        session = store.begin_session(1)
+        waiting = store.waiting()
+        for number, unit in waiting if places is None else [waiting[place] for place in places]:
+            where, outcome = run_unit(unit.as_record())
+            if outcome.answers:
+                folder.keep_answers(unit, outcome.answers)
+            store.keep(number, outcome, where)
+        store.end_session(session, "complete")
+    return folder
+
+
+def reseal(folder: Path) -> None:
+    """Make everything in a folder without coverage fit that anybody can make fit."""
+    with closing(sqlite3.connect(folder / "results.sqlite")) as connection, connection:
+        plan = hashlib.sha256()
+        for number, record, state, answers in connection.execute(
+            "SELECT id, record, state, answers FROM units ORDER BY id"
+        ).fetchall():
+            table = json.loads(record)
+            with suppress(InputError, OSError):  # a unit may be made up, and have no answers
+                file = folder / "answers" / Unit.from_record(record).name
+                answers = answers and hashlib.sha256(file.read_bytes()).hexdigest()
+            cases = connection.execute(
+                "SELECT operator, seed, verdict, message FROM cases WHERE unit = ?", (number,)
+            ).fetchall()
+            names = ("suite", "operator", "backend", "config", "netlist", "first", "count")
+            columns = ", ".join(f"{name} = ?" for name in (*names, "digest", "answers"))
+            digest = digest_of(cases, {}, answers) if state == "done" else None
+            values = (*(table.get(name) for name in names), digest, answers)
+            connection.execute(f"UPDATE units SET {columns} WHERE id = ?", (*values, number))
+            plan.update(f"{record}\n".encode())
+    facts = json.loads((folder / "campaign.json").read_text())
+    (folder / "campaign.json").write_text(json.dumps({**facts, "plan": plan.hexdigest()}))
