@@ -20,7 +20,7 @@ from eightfold.compiler import Compiled, compile_network
 from eightfold.estimate.estimate import estimate
 from eightfold.model import Graph
 from eightfold.operators import load_int8
-from eightfold.sim.simulator.runner import Unit
+from eightfold.sim.simulator.sources import Unit
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MEASURED, MemoryTiming
 

@@ -14,7 +14,7 @@ from eightfold.boards.host import Loaded
 from eightfold.boards.simulation import hosted, simulated_board
 from eightfold.compiler import compile_network
 from eightfold.operators import load_int8
-from eightfold.sim.simulator.runner import Unit
+from eightfold.sim.simulator.sources import Unit
 from eightfold.target.config import PRESETS
 from examples.digits import images
 from examples.digits.network import MODEL_FILE, TEST_FILE

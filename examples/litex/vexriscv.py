@@ -22,7 +22,7 @@ from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network
 from eightfold.compiler.artifacts import write_compiled, write_driver
 from eightfold.operators import load_int8
-from eightfold.sim.simulator.runner import Unit
+from eightfold.sim.simulator.sources import Unit
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from examples.digits import images
 from examples.digits.network import MODEL_FILE, TEST_FILE

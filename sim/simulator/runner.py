@@ -17,31 +17,16 @@ from xml.etree import ElementTree
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT, write_file
 from eightfold.common.progress import OnProgress, Progress
-from eightfold.sim.simulator.build import Design, Model, Verilog, build_model
+from eightfold.sim.simulator.build import Design, Model, build_model
 from eightfold.sim.simulator.cache import check_room, make_private, writable_cache
 from eightfold.sim.simulator.limits import ENVIRONMENT, limits, ran_out
 from eightfold.sim.simulator.simulators import make_runner
-from eightfold.sim.simulator.sources import Unit
 from eightfold.sim.simulator.toolchain import (
     VHDL_SIMULATORS,
     Simulator,
     check_simulator,
-    icarus_available,
 )
 from eightfold.sim.simulator.waves import missing_for_fst, wave_format
-
-__all__ = [
-    "BenchFailed",
-    "BenchResult",
-    "Progress",
-    "Simulation",
-    "Unit",
-    "Verilog",
-    "build_model",
-    "icarus_available",
-    "run_bench",
-    "run_model",
-]
 
 
 @dataclass
@@ -186,11 +171,6 @@ class Simulation:
     def log(self) -> Path:
         """The simulator's and the bench's output."""
         return self.scratch / "bench.log"
-
-    @property
-    def running(self) -> bool:
-        """Whether the simulator is still at it."""
-        return self._thread.is_alive()
 
     def progress(self) -> Progress | None:
         """Return the last complete line of the bench's progress file, None if there is none."""

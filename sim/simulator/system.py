@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.common.files import npz_bytes
 from eightfold.common.progress import OnProgress
+from eightfold.sim.simulator.build import Verilog
 from eightfold.sim.simulator.limits import limits
 from eightfold.sim.simulator.memory_image import CHANNELS, SIZE, timing_signals
-from eightfold.sim.simulator.runner import Unit, Verilog, run_bench
-from eightfold.sim.simulator.sources import Source
+from eightfold.sim.simulator.runner import run_bench
+from eightfold.sim.simulator.sources import Source, Unit
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
@@ -251,22 +252,18 @@ def _write_run(folder: Path, index: int, run: Run, port: int) -> dict[str, Any]:
         )
         arrays[str(offset)] = np.frombuffer(data, np.uint8)
     (folder / f"run_{index}.npz").write_bytes(npz_bytes(arrays))
+    as_it_is = ("kept", "read_error", "write_error", "reset_after", "patience", "writes", "seed")
     return {
-        "kept": [list(each) for each in run.kept],
+        **{name: getattr(run, name) for name in as_it_is},
         "registers": dict(run.registers),
-        "read_error": run.read_error,
-        "write_error": run.write_error,
-        "reset_after": run.reset_after,
-        "patience": run.patience,
-        "writes": [list(each) for each in run.writes],
         "stall": None if run.stall is None else dict.fromkeys(CHANNELS, run.stall),
         "timing": run.timing and timing_signals(run.timing, port),
-        "seed": run.seed,
     }
 
 
 def _read_run(folder: Path, index: int, outcome: dict[str, Any]) -> RunResult:
     status, error = outcome["status"], outcome["error"]
+    as_it_is = ("counters", "ended", "reads_outside", "unanswered", "bus_errors")
     with np.load(folder / f"result_{index}.npz", allow_pickle=False) as archive:
         return RunResult(
             arena=archive["arena"],
@@ -275,7 +272,5 @@ def _read_run(folder: Path, index: int, outcome: dict[str, Any]) -> RunResult:
             error=isa.ErrorCode(error["code"]),
             engine=error["engine"],
             index=error["index"],
-            counters=outcome["counters"],
-            **{name: outcome[name] for name in ("ended", "reads_outside", "unanswered")},
-            bus_errors=outcome["bus_errors"],
+            **{name: outcome[name] for name in as_it_is},
         )

@@ -13,7 +13,7 @@ from eightfold.boards import bitstream
 from eightfold.boards.targets import TARGETS
 from eightfold.cli.main import commands
 from eightfold.common.errors import HardwareError, InputError
-from eightfold.sim.simulator.runner import Unit
+from eightfold.sim.simulator.sources import Unit
 from eightfold.synth.tools import Tool, find_tool
 
 NO_STAGE = {"stage": lambda words: None}

@@ -39,7 +39,7 @@ from eightfold.isa import VERSION
 from eightfold.isa.registers import IDENTIFICATION, configuration_words
 from eightfold.isa.registers import REGISTERS as ALL
 from eightfold.operators import load_int8
-from eightfold.sim.simulator.runner import Unit
+from eightfold.sim.simulator.sources import Unit
 from eightfold.target.config import PRESETS
 from examples.digits.network import MODEL_FILE
 from tests.support.models.mlperf_tiny import mlperf_tiny, models, required

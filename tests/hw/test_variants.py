@@ -11,7 +11,8 @@ import eightfold.hw.vector.lane
 from eightfold.golden.requantize import requantize
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.mover.writer import Writer
-from eightfold.sim.simulator.runner import BenchFailed, icarus_available
+from eightfold.sim.simulator.runner import BenchFailed
+from eightfold.sim.simulator.toolchain import icarus_available
 from lab.formal.proof import Break
 from tests.hw.array import test_mac_array as mac_array
 from tests.hw.matrix import test_engine as matrix

@@ -15,7 +15,7 @@ from eightfold.campaign.worker import Builds, _pack, build
 from eightfold.common.files import source_key
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
 from eightfold.sim.simulator.cache import cached
-from eightfold.sim.simulator.runner import Unit as Design
+from eightfold.sim.simulator.sources import Unit as Design
 from eightfold.target.config import PRESETS
 from lab.suites.common import settings_of
 from tests.support.campaign.schedulers import scheduler

@@ -15,7 +15,7 @@ from eightfold.common.program import one_line_errors
 from eightfold.rtl import verilog
 from eightfold.rtl.packages import tcl, with_interfaces
 from eightfold.sim.simulator import lint
-from eightfold.sim.simulator.runner import Unit
+from eightfold.sim.simulator.sources import Unit
 from eightfold.sim.simulator.toolchain import check_simulator, tool_environment
 from eightfold.target.config import PRESETS
 from tests.support.command import Call

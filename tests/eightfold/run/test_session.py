@@ -25,9 +25,8 @@ from eightfold.run.report import verdict
 from eightfold.run.report.result import RunJson
 from eightfold.run.session import Session
 from eightfold.run.simulate import NetworkRun
-from eightfold.sim.simulator.runner import icarus_available
 from eightfold.sim.simulator.sources import AcceleratorSource, Unit
-from eightfold.sim.simulator.toolchain import Simulator
+from eightfold.sim.simulator.toolchain import Simulator, icarus_available
 from eightfold.target.config import AcceleratorConfig
 from examples.digits.images import load
 from lab.documents.figures import NETWORKS as MLPERF_TINY

@@ -8,8 +8,9 @@ from typing import Any, cast
 import pytest
 
 from eightfold.sim.simulator.build import Verilog
-from eightfold.sim.simulator.runner import BenchFailed, icarus_available, run_bench
+from eightfold.sim.simulator.runner import BenchFailed, run_bench
 from eightfold.sim.simulator.sources import source_of
+from eightfold.sim.simulator.toolchain import icarus_available
 from eightfold.synth import carry, rewrite
 from eightfold.synth.carry import Lut
 from eightfold.synth.netlist import Cell, top_module

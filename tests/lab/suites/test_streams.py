@@ -16,7 +16,7 @@ from eightfold.hw.control.run_control import RunControl
 from eightfold.hw.memory.region_fetch import RegionFetch
 from eightfold.isa import ErrorCode, Opcode
 from eightfold.rtl.verilog import generate
-from eightfold.sim.simulator.runner import Verilog
+from eightfold.sim.simulator.build import Verilog
 from eightfold.sim.simulator.system import FOLDER, SOURCES, RunResult, system_design
 from eightfold.target.config import PRESETS
 from lab.formal.proof import Break

@@ -8,8 +8,9 @@ import pytest
 
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.sim.bench.axi import ATTRIBUTES, CHANNELS, AxiChecker, AxiRuleViolation
+from eightfold.sim.simulator.build import Verilog
 from eightfold.sim.simulator.lint import lint
-from eightfold.sim.simulator.runner import Verilog, run_bench
+from eightfold.sim.simulator.runner import run_bench
 
 PORT = 8
 

@@ -13,18 +13,12 @@ import eightfold.sim.simulator.runner
 import eightfold.sim.simulator.sources
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
+from eightfold.common.progress import Progress
 from eightfold.sim.simulator import simulators, toolchain, waves
-from eightfold.sim.simulator.build import BuildFailed, Model, Verilog
+from eightfold.sim.simulator.build import BuildFailed, Model, Verilog, build_model
 from eightfold.sim.simulator.cache import one_word
 from eightfold.sim.simulator.limits import VARIABLES, Limits, limits
-from eightfold.sim.simulator.runner import (
-    BenchFailed,
-    Progress,
-    Simulation,
-    build_model,
-    run_bench,
-    run_model,
-)
+from eightfold.sim.simulator.runner import BenchFailed, Simulation, run_bench, run_model
 from eightfold.sim.simulator.simulators import IcarusRunner, make_runner
 from eightfold.sim.simulator.toolchain import tool_environment, verilator_root
 from eightfold.sim.simulator.waves import missing_for_fst

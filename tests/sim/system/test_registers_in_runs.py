@@ -9,7 +9,8 @@ import pytest
 from eightfold.hw import accelerator
 from eightfold.hw.accelerator import Accelerator
 from eightfold.hw.control.control import Control
-from eightfold.sim.simulator.runner import BenchFailed, Unit, run_bench
+from eightfold.sim.simulator.runner import BenchFailed, run_bench
+from eightfold.sim.simulator.sources import Unit
 from tests.support.hardware.small_program import (
     ARENA_BYTES,
     CONFIG,

@@ -13,7 +13,7 @@ from eightfold.compiler.artifacts import write_compiled, write_driver
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_int8, run_graphs
 from eightfold.sim.simulator.cache import cached, content_key
-from eightfold.sim.simulator.runner import Unit
+from eightfold.sim.simulator.sources import Unit
 from eightfold.sim.simulator.toolchain import check_simulator, simulator_version, tool_environment
 from eightfold.target.config import PRESETS
 from examples.digits import images
