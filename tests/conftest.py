@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=600,
         metavar="N",
-        help="number of mutated models in tests/lab/hostile (default: 600)",
+        help="number of mutated models in tests/lab/suites (default: 600)",
     )
     group.addoption(
         "--models-folder",

@@ -5,7 +5,6 @@ A case is one file. Its message has what the report shows of it, as `Line` write
 
 import hashlib
 import json
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
-from eightfold.campaign.records import GOOD, Case, Evidence, Unit
+from eightfold.campaign.records import GOOD, Case, Evidence, Unit, error_case
 from eightfold.campaign.store import Results, Row
 from eightfold.campaign.suite import FiguresTable, Result, Section, Suite, Wrong
 from eightfold.common.errors import HardwareError, InputError, Unanswered
@@ -137,19 +136,12 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
             raise InputError(f"{path}: has changed since the campaign began; begin another one")
         case = _judged(unit, settings, content, trace)
     except Exception as error:
-        case = _ended(unit, content, error)
+        if isinstance(error, Unanswered) or not isinstance(error, InputError | OSError):
+            case = error_case(unit.first, unit.operator, error, content)
+        else:
+            message = str(Line("refused", why=str(error)))
+            case = Case(seed=unit.first, verdict="refused", message=message)
     return Result([replace(case, operator=unit.operator)], {})
-
-
-def _ended(unit: Unit, content: bytes | None, error: Exception) -> Case:
-    """Return the case of a file that an exception has ended: a refusal, or an error."""
-    if isinstance(error, InputError | OSError) and not isinstance(error, Unanswered):
-        message = str(Line("refused", why=str(error)))
-        return Case(seed=unit.first, verdict="refused", message=message)
-    words = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-    log = "".join(traceback.format_exception(error))
-    evidence = Evidence(model=content, log=log.encode("utf-8", "backslashreplace").decode())
-    return Case(seed=unit.first, verdict="error", message=words, evidence=evidence)
 
 
 def _judged(unit: Unit, settings: Mapping[str, Any], content: bytes, trace: Path | None) -> Case:
@@ -222,8 +214,6 @@ def designs(unit: Unit) -> Sequence[Design]:
 
 def section(results: Results) -> Section | None:
     """Return a row for each file that has ended."""
-    if NAME not in results.suites():
-        return None
     rows = sorted((r for r in results.rows() if r.suite == NAME), key=lambda row: row.operator)
     found = [(row, Line.of(row)) for row in rows]
     counts = {status: sum(line.status == status for _, line in found) for status in MEANINGS}

@@ -3,12 +3,14 @@
 import hashlib
 import json
 import re
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from eightfold.common.child import one_line
 from eightfold.common.errors import InputError
 from eightfold.golden.quantization import Reference
 from eightfold.target.config import AcceleratorConfig
@@ -156,6 +158,18 @@ class Case:
     operator: str = ""
     message: str = ""
     evidence: Evidence | None = None
+
+
+def error_case(seed: int, operator: str, error: Exception, model: bytes | None = None) -> Case:
+    """Return the case that an exception has ended, whatever its text has; ``model`` is kept."""
+    words = _plain(one_line(f"{type(error).__name__}: {error}"))[:500]
+    evidence = Evidence(model=model, log=_plain("".join(traceback.format_exception(error))))
+    return Case(seed=seed, operator=operator, verdict="error", message=words, evidence=evidence)
+
+
+def _plain(text: str) -> str:
+    """Return a text that can be written as UTF-8, whatever names a file has."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @dataclass(frozen=True)

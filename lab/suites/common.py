@@ -4,7 +4,6 @@ Among the configurations that are asked for are odd ones: legal, and nobody woul
 """
 
 import json
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -238,23 +237,6 @@ def undefined(unit: Unit, graph: Graph) -> str:
     if unit.reference == "tflm" and any(len(tensor.shape) > 5 for tensor in graph.tensors):
         return "TFLite Micro's kernels are undefined beyond 5 dimensions"
     return ""
-
-
-def error_case(seed: int, operator: str, error: Exception, model: bytes | None = None) -> Case:
-    message = _plain(" ".join(f"{type(error).__name__}: {error}".split()))
-    log = _plain("".join(traceback.format_exception(error)))
-    return Case(
-        seed=seed,
-        operator=operator,
-        verdict="error",
-        message=message[:500],
-        evidence=Evidence(model=model, log=log),
-    )
-
-
-def _plain(text: str) -> str:
-    """Return a text that can be written as UTF-8, whatever names a file has."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def first_difference(got: np.ndarray, expected: np.ndarray) -> tuple[int, ...] | None:

@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.records import Case, Evidence, Unit, error_case
 from eightfold.campaign.suite import Suite
 from eightfold.compiler import Compiled
 from eightfold.golden.quantization import Reference
@@ -24,7 +24,6 @@ from lab.suites.common import (
     SIMULATED,
     accelerator_designs,
     compare,
-    error_case,
     outputs_of,
     plan_in_units,
     run_each,

@@ -1,21 +1,29 @@
-"""Mutated models: each is refused in one line, or computes what LiteRT computes, within limits."""
+"""Mutated models: each is refused in one line, or computes what LiteRT computes, within limits.
+
+They are of every operator and of networks, each from one number.
+"""
 
 import atexit
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+
 from eightfold.campaign import records
-from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.records import Case, Evidence, Unit, error_case
 from eightfold.campaign.store import Results
 from eightfold.campaign.suite import FiguresTable, Result, Section, Suite, Wrong
-from eightfold.model.mutate import Mutation
+from eightfold.cases.draws import Case as Drawn
+from eightfold.cases.networks import network_rng, random_network
+from eightfold.cases.operators import OPERATORS, case_rng, random_case
+from eightfold.model.mutate import Mutation, mutate, random_mutations
+from eightfold.operators import load_model
 from eightfold.run.reference.oracle import Oracle
-from lab.hostile.mutant import Mutant, make_mutant, random_mutant
 from lab.hostile.trial import GOOD, Trial, Verdict, reason_for
-from lab.suites.common import SEED, Request, error_case, golden_reference, planned
+from lab.suites.common import SEED, Request, golden_reference, planned
 from lab.suites.shrink import Budget, shrink
 
 TOGETHER = 200
@@ -27,6 +35,64 @@ VERDICTS: dict[str, records.Verdict] = {
     "tolerated": "refused",  # there is nothing to compare with
 }
 """The verdict of a case by the kind of the file's; that of all other kinds is ``failed``."""
+
+
+NETWORKS = "network"
+"""Stands for a random network where a base is named."""
+
+_GIVEN = 64  # elements: shapes, axes and the like are smaller
+
+BASES = (*OPERATORS, NETWORKS)
+"""What mutants are made of."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A file, how it is made, and arrays for the inputs of the model that it is made from.
+
+    ``donor``: the operator of the model from which operators and tensors are spliced in. ``seed``:
+    of the base and of the donor. ``given``: arrays by tensor index, also for constants, which may
+    have become inputs; of every third seed these are back to front.
+    """
+
+    base: str
+    donor: str
+    seed: int
+    mutations: tuple[Mutation, ...]
+    content: bytes
+    given: dict[int, np.ndarray]
+
+    def __str__(self) -> str:
+        changes = ", ".join(map(str, self.mutations))
+        return f"{self.base} {self.seed}, donor {self.donor}: {changes}"
+
+
+def base_case(base: str, seed: int) -> Drawn:
+    """Return a random model of one operator, or a random network, with its inputs."""
+    if base == NETWORKS:
+        return random_network(network_rng(seed), max_elements=512, lengths=(3, 6))
+    return random_case(base, case_rng(base, seed))
+
+
+def make_mutant(base: str, donor: str, seed: int, mutations: tuple[Mutation, ...]) -> Mutant:
+    """Return the mutant that is made so; the same for the same arguments."""
+    content, given = base_case(base, seed)
+    changed = mutate(content, mutations, base_case(donor, seed)[0])
+    step = 1 if seed % 3 else -1
+    constants = {
+        tensor.index: tensor.data.reshape(-1)[::step].reshape(tensor.shape)
+        for tensor in load_model(content).tensors
+        if tensor.data is not None and tensor.data.size <= _GIVEN
+    }
+    return Mutant(base, donor, seed, mutations, changed, {**constants, **given})
+
+
+def random_mutant(seed: int) -> Mutant:
+    """Return mutant ``seed``: every base in turn, one to four mutations."""
+    rng = np.random.default_rng([0x3A7E, seed])
+    base = BASES[seed % len(BASES)]
+    donor = str(rng.choice(OPERATORS))
+    return make_mutant(base, donor, seed, tuple(random_mutations(rng)))
 
 
 def plan(request: Request) -> Iterator[Unit]:
@@ -124,8 +190,6 @@ MEANINGS = {
 
 def section(results: Results) -> Section | None:
     """Return what became of a campaign's mutated models, what is wrong first."""
-    if "hostile" not in results.suites():
-        return None
     ends: Counter[tuple[str, str]] = Counter()
     for row in results.rows():
         found = Verdict.from_line(row.message) if row.suite == "hostile" else None

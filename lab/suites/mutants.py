@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from eightfold.campaign.records import Case, Evidence, Unit, Verdict
+from eightfold.campaign.records import Case, Evidence, Unit, Verdict, error_case
 from eightfold.campaign.store import Results, Row
 from eightfold.campaign.suite import MAKE_HARDWARE, FiguresTable, Result, Section, Suite, Wrong
 from eightfold.common.errors import InputError
@@ -23,7 +23,7 @@ from lab.mutants.judge import FILE as ACCEPTED
 from lab.mutants.judge import HOW, How, Judge, Judgement, every_accepted
 from lab.mutants.mutator import draw, mutants
 from lab.mutants.scratch import checked_checkout
-from lab.suites.common import FILES, SEED, Request, error_case, planned
+from lab.suites.common import FILES, SEED, Request, planned
 
 VERDICTS: dict[How, Verdict] = {
     "caught": "passed",
@@ -183,8 +183,6 @@ TEXT = (
 
 def section(results: Results) -> Section | None:
     """Return what became of a campaign's mutants, by kind and by file; most survivors first."""
-    if "mutants" not in results.suites():
-        return None
     total = Tally()
     kinds: dict[str, Tally] = {}
     files: dict[str, Tally] = {}

@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from eightfold.campaign.records import GOOD, Case, Evidence, Unit
+from eightfold.campaign.records import GOOD, Case, Evidence, Unit, error_case
 from eightfold.campaign.suite import Result, Suite, oracle
 from eightfold.cases.draws import Case as Drawn
 from eightfold.cases.networks import DRAWN, MAX_ELEMENTS, network_rng, odd_network, random_network
@@ -20,7 +20,6 @@ from eightfold.compiler.passes import Prepared, prepare
 from eightfold.compiler.rewrite import rebuild
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
-from eightfold.model.part import part_of
 from eightfold.operators import load_model, run_graph
 from eightfold.run.reference.oracle import OracleRejected, litert_tensors, with_state
 from eightfold.run.reference.runtimes import RUNTIMES
@@ -35,7 +34,6 @@ from lab.suites.common import (
     accelerator_designs,
     compare,
     compared_case,
-    error_case,
     golden_reference,
     outputs_of,
     plan_in_units,
@@ -44,7 +42,7 @@ from lab.suites.common import (
     undefined,
 )
 from lab.suites.operators import MOST_ELEMENTS
-from lab.suites.shrink import Budget, shrink
+from lab.suites.shrink import Budget, part_of, shrink
 
 TOGETHER = {"golden": 20, "verilator": 10, "icarus": 1}
 """Networks of a unit, see `lab.suites.operators.TOGETHER`."""

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from eightfold.campaign.coverage import Bin
-from eightfold.campaign.records import Case, Unit
+from eightfold.campaign.records import Case, Unit, error_case
 from eightfold.campaign.suite import Hits, Result, Suite, oracle
 from eightfold.cases.networks import combined
 from eightfold.cases.operators import OPERATORS, accelerator_case, case_rng, random_case
@@ -31,7 +31,6 @@ from lab.suites.common import (
     accelerator_designs,
     compare,
     compared_case,
-    error_case,
     golden_reference,
     planned,
     refused_case,

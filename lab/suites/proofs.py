@@ -6,12 +6,12 @@ Its operator is the file of the hardware, its seed the proof's number among thos
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from eightfold.campaign.records import Case, Evidence, Unit, Verdict
+from eightfold.campaign.records import Case, Evidence, Unit, Verdict, error_case
 from eightfold.campaign.suite import MAKE_HARDWARE, Result, Suite
 from eightfold.common.errors import InputError
 from eightfold.common.extras import installed_versions, needs_extra
 from lab.formal.proof import How, Proof
-from lab.suites.common import FILES, Request, error_case, planned
+from lab.suites.common import FILES, Request, planned
 
 VERDICTS: dict[How, Verdict] = {
     "proved": "passed",

@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import cast
 
-from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.records import Case, Evidence, Unit, error_case
 from eightfold.campaign.suite import Suite
 from eightfold.sim.benches.requantizer import RequantizerBank
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.runner import BenchFailed, run_bench
 from eightfold.sim.simulator.toolchain import Simulator
 from lab.gates import gates
-from lab.suites.common import BACKEND, CONFIG, NETLIST, SEED, error_case, plan_in_units, run_each
+from lab.suites.common import BACKEND, CONFIG, NETLIST, SEED, plan_in_units, run_each
 
 BENCH = "eightfold.sim.benches.requantizer"
 LANES = {"verilator": 8, "icarus": 1}

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.records import Case, Evidence, Unit, error_case
 from eightfold.campaign.suite import Result, Suite
 from eightfold.isa import ErrorCode, Opcode, Space
 from eightfold.isa.decode import CommandError, listing
@@ -35,7 +35,6 @@ from lab.suites.common import (
     SEED,
     STALL,
     accelerator_designs,
-    error_case,
     plan_in_units,
 )
 from lab.suites.shrink import Budget, shrink

@@ -1,12 +1,17 @@
-"""The suite of mutated models: what becomes of a verdict, small findings, and what reports say."""
+"""The suite of mutated models: each ends well, what becomes of verdicts, and what reports say.
+
+pytest's ``--hostile`` sets the number of files (600), ``--seed`` draws others.
+"""
 
 import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from eightfold.campaign.campaign import begin, repeat
 from eightfold.campaign.folder import Folder
@@ -14,10 +19,12 @@ from eightfold.campaign.records import Case, Result, Unit
 from eightfold.campaign.report import summary, write_report
 from eightfold.campaign.report.as_json import HostileJson
 from eightfold.campaign.suite import suites
+from eightfold.cases.operators import OPERATORS
 from eightfold.common.files import IMPORT_ROOT
-from lab.hostile.mutant import BASES, Mutant, random_mutant
-from lab.hostile.trial import Verdict
+from eightfold.model.mutate import DRAWN, Mutation
+from lab.hostile.trial import GOOD, Verdict
 from lab.suites import hostile as suite
+from lab.suites.hostile import BASES, Mutant, make_mutant, random_mutant
 from lab.suites.shrink import Budget
 from tests.support.browser import Browser
 from tests.support.campaign.units import units_of
@@ -60,7 +67,7 @@ def test_a_finding_is_shrunk_to_the_mutations_that_it_needs(
     assert (case.verdict, case.operator) == ("failed", whole.base)
     assert case.message == "different, stream: tensor 3: 1 of 8 differ"
     assert case.evidence is not None
-    small = suite.make_mutant(
+    small = make_mutant(
         whole.base, whole.donor, SEVERAL, tuple(whole.mutations[number] for number in needed)
     )
     assert case.evidence.model == small.content
@@ -149,6 +156,36 @@ def test_the_seed_alone_makes_the_file() -> None:
         assert str(first) == str(second)
         for index, array in first.given.items():
             np.testing.assert_array_equal(array, second.given[index])
+    assert random_mutant(0).content != random_mutant(len(BASES)).content
+
+
+SLOW, LARGE = hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large
+CHOICES = st.binary(min_size=8, max_size=8).map(lambda digits: int.from_bytes(digits, "little"))
+MUTATIONS = st.lists(st.builds(Mutation, st.sampled_from(DRAWN), CHOICES), min_size=1, max_size=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.4, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.usual(count=24)
+def test_mutants_are_refused_or_run_as_in_litert(
+    base: str, share: float, first_seed: int, request: pytest.FixtureRequest
+) -> None:
+    count = share * request.config.option.hostile
+
+    @hypothesis.seed(first_seed)
+    @hypothesis.settings(
+        max_examples=int(-(-count // len(BASES))),
+        database=None,
+        suppress_health_check=(SLOW, LARGE),
+    )
+    @hypothesis.given(st.sampled_from(OPERATORS), st.integers(0, 99), MUTATIONS)
+    def check(donor: str, number: int, mutations: list[Mutation]) -> None:
+        mutant = make_mutant(base, donor, number, tuple(mutations))
+        verdict = suite._judged(mutant)
+        assert verdict.kind in GOOD, f"{mutant}: {verdict}"
+
+    check()
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The fewest things that still fail."""
+"""The fewest things that still fail; part of a model computes what it does in the whole."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -6,7 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from lab.suites.shrink import Budget, shrink
+from eightfold.cases.networks import network_rng, random_network
+from eightfold.model.builder import ModelBuilder
+from eightfold.operators import load_model, run_graph
+from lab.suites.shrink import Budget, part_of, shrink
 
 
 def needing(*needed: int) -> Callable[[list[int]], bool]:
@@ -89,3 +92,77 @@ def test_what_still_fails_raises_passes() -> None:
 
     with pytest.raises(ValueError, match="no such subset"):
         shrink([1, 2], fails, Budget())
+
+
+def diamond() -> bytes:
+    """Return a network: 0 reads the input, 1 and 2 its result, 3 adds theirs and a constant's."""
+    b = ModelBuilder()
+    x = b.input([4], scale=0.5)
+    spare = b.input([2], scale=0.5)
+    first, left, right, total, last = (b.tensor([4], scale=0.5) for _ in range(5))
+    weights = b.constant(np.arange(4, dtype=np.int8), scale=0.5)
+    b.operator("RELU", [x], [first])
+    b.operator("RELU6", [first], [left])
+    b.operator("TANH", [first], [right])
+    b.operator("ADD", [left, right], [total])
+    b.operator("MAXIMUM", [total, weights], [last])
+    for output in (last, first, spare):
+        b.output(output)
+    return b.build()
+
+
+@pytest.mark.parametrize(
+    ("kept", "inputs", "outputs"),
+    [
+        ([0, 1, 2, 3, 4], [0, 1], [6, 2, 1]),
+        ([0], [0, 1], [2, 1]),
+        ([1], [1, 2], [1, 3]),
+        ([3], [1, 3, 4], [1, 5]),
+        ([1, 2, 3], [1, 2], [1, 5]),
+        ([3, 4], [1, 3, 4], [6, 1]),
+        ([0, 4], [0, 1, 5], [6, 2, 1]),
+        ([], [1], [1]),
+    ],
+)
+def test_cut_tensors_are_inputs_and_outputs(
+    kept: list[int], inputs: list[int], outputs: list[int]
+) -> None:
+    names = [operator.name for operator in load_model(diamond()).operators]
+    part = load_model(part_of(diamond(), kept))
+    assert [operator.name for operator in part.operators] == [names[number] for number in kept]
+    assert list(part.inputs) == inputs
+    assert list(part.outputs) == outputs
+    assert (part.tensors[7].data is None) == (4 not in kept), "data that nothing reads is left out"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_computes_what_the_whole_does(seed: int) -> None:
+    model, inputs = random_network(network_rng(seed), max_elements=512)
+    whole = load_model(model)
+    values = {**inputs, **run_graph(whole, inputs)}
+    rng = np.random.default_rng(seed)
+    kept = [o.index for o in whole.operators if rng.integers(2)]
+    part = load_model(part_of(model, kept))
+    found = run_graph(part, {index: values[index] for index in part.inputs})
+    outputs = {operator.outputs for operator in part.operators}
+    assert outputs >= {operator.outputs for operator in whole.operators if operator.index in kept}
+    for tensors in outputs:
+        for index in tensors:
+            np.testing.assert_array_equal(found[index], values[index])
+
+
+def test_an_input_that_is_an_output_stays_without_its_reader() -> None:
+    b = ModelBuilder()
+    x, y = (b.input([4], scale=0.5) for _ in range(2))
+    first, second = (b.tensor([4], scale=0.5) for _ in range(2))
+    b.operator("RELU", [x], [first])
+    b.operator("TANH", [y], [second])
+    for output in (x, first, second):
+        b.output(output)
+    part = load_model(part_of(b.build(), [1]))
+    assert (list(part.inputs), list(part.outputs)) == ([x, y], [x, second])
+
+
+def test_the_same_part_again_is_the_same_file() -> None:
+    part = part_of(diamond(), [1, 2, 3])
+    assert part_of(part, [0, 1, 2]) == part

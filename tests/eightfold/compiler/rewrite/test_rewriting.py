@@ -22,8 +22,8 @@ from eightfold.model.mutate import Mutation
 from eightfold.operators import Limits, load_model, run_graph
 from eightfold.run.reference.oracle import Oracle, OracleRejected
 from eightfold.target.config import PRESETS, AcceleratorConfig
-from lab.hostile.mutant import make_mutant, random_mutant
 from lab.hostile.subject import run_prepared
+from lab.suites.hostile import make_mutant, random_mutant
 from tests.support.networks.redundant import RedundantNetwork
 from tests.support.networks.sparse import SparseNetwork
 
