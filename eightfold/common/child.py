@@ -210,7 +210,7 @@ def run_alone(command: Sequence[str], seconds: float, **options: Any) -> tuple[i
         return status, _text(streams)
 
 
-def _killed(process: subprocess.Popen[bytes]) -> int:
+def _killed(process: subprocess.Popen[Any]) -> int:
     """Kill a process, if it still runs, and all that it has started; return its exit status."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -7,7 +7,6 @@ is one mutant; its operator is the file, its seed the mutant's number in the fil
 import atexit
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -125,52 +124,44 @@ VALID = ("caught", "survived", "accepted")
 """The outcomes of mutants that are other hardware than before."""
 
 
-@dataclass
-class Tally:
-    """How many mutants ended how; ``counts`` is by `lab.mutants.judge.How`."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def drawn(self) -> int:
-        """All that have been judged."""
-        return self.counts.total()
+class Tally(Counter[str]):
+    """How many mutants ended how, by `lab.mutants.judge.How`."""
 
     @property
     def valid(self) -> int:
         """Those that are other hardware; ones that may survive are among them."""
-        return sum(self.counts[how] for how in VALID)
+        return sum(self[how] for how in VALID)
 
     @property
     def share(self) -> float | None:
         """The share of the valid ones that was caught; None if there are none."""
-        return self.counts["caught"] / self.valid if self.valid else None
+        return self["caught"] / self.valid if self.valid else None
 
     @property
     def percent(self) -> str:
         """The share as a text, rounded down: 100% is when all were caught."""
         if not self.valid:
             return "–"
-        tenths = 1000 * self.counts["caught"] // self.valid
+        tenths = 1000 * self["caught"] // self.valid
         return "100%" if tenths == 1000 else f"{tenths / 10:.1f}%"
 
     @property
     def sentence(self) -> str:
         """What was found, as part of a sentence."""
         if not self.valid:
-            return f"of {self.drawn:,} mutants none is valid"
-        caught = self.counts["caught"]
+            return f"of {self.total():,} mutants none is valid"
+        caught = self["caught"]
         valid = self.valid
         are = "is" if valid == 1 else "are"
         return (
-            f"of {self.drawn:,} mutants {valid:,} {are} valid, and tests caught {caught:,} of "
+            f"of {self.total():,} mutants {valid:,} {are} valid, and tests caught {caught:,} of "
             f"those ({self.percent})"
         )
 
     def as_dict(self) -> dict[str, float | None]:
         """Return the figures by name."""
-        counts = {how: self.counts[how] for how in HOW}
-        return {"drawn": self.drawn, "valid": self.valid, **counts, "share": self.share}
+        counts = {how: self[how] for how in HOW}
+        return {"drawn": self.total(), "valid": self.valid, **counts, "share": self.share}
 
 
 TEXT = (
@@ -194,8 +185,8 @@ def section(results: Results) -> Section | None:
                 kinds.setdefault(found.kind, Tally()),
                 files.setdefault(row.operator, Tally()),
             ):
-                tally.counts[found.how] += 1
-    if not total.drawn:
+                tally[found.how] += 1
+    if not total:
         return None
     kinds, files = _sorted(kinds), _sorted(files)
     return Section(
@@ -221,8 +212,8 @@ def _table(title: str, what: str, tallies: Mapping[str, Tally], total: Tally) ->
     def row(name: str, tally: Tally) -> list[str | Wrong]:
         figures = tally.as_dict()
         cells: list[str | Wrong] = [f"{figures[count]:,}" for count in COUNTS]
-        if tally.counts["survived"]:
-            cells[-1] = Wrong(f"{tally.counts['survived']:,}")
+        if tally["survived"]:
+            cells[-1] = Wrong(f"{tally['survived']:,}")
         return [name, *cells, tally.percent]
 
     numbers = (*COUNTS, "caught of valid")
@@ -238,7 +229,7 @@ def _table(title: str, what: str, tallies: Mapping[str, Tally], total: Tally) ->
 def _sorted(tallies: Mapping[str, Tally]) -> dict[str, Tally]:
     def order(name: str) -> tuple[int, int, str]:
         tally = tallies[name]
-        return -tally.counts["survived"], -tally.counts["accepted"], name
+        return -tally["survived"], -tally["accepted"], name
 
     return {name: tallies[name] for name in sorted(tallies, key=order)}
 

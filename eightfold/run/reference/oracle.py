@@ -80,7 +80,7 @@ class Oracle(Closing):
         """
         if self._child.greeting is None:
             self._begin()
-        return self._child.greeting
+        return str(self._child.greeting)
 
     def _begin(self) -> None:
         try:
@@ -160,7 +160,7 @@ def _serve(runtime: str, memory: int) -> Generator[Any, Any, None]:
     while True:
         model, inputs = yield answer
         try:
-            if model is not None:
+            if interpreter is None or model is not None:
                 interpreter = None  # first, so that two do not take memory at once
                 interpreter = RUNTIMES[runtime].prepare(model)
             answer = False, interpreter.run(inputs)

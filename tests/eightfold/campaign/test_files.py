@@ -11,8 +11,7 @@ import pytest
 from eightfold.campaign import files
 from eightfold.campaign.campaign import planned
 from eightfold.campaign.files import Line
-from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import GOOD, Case, Result
+from eightfold.campaign.records import GOOD, Case
 from eightfold.campaign.report import summary, write_report
 from eightfold.campaign.report.as_json import FilesJson
 from eightfold.cli.campaign import _split
@@ -21,6 +20,7 @@ from eightfold.run.reference.oracle import OracleAborted, OracleRejected
 from eightfold.run.session import Session
 from lab.hostile.subject import MachineSession
 from tests.eightfold.cli.test_check import dense
+from tests.support.campaign.folders import ended_campaign
 from tests.support.documented import check_fields
 from tests.support.html import read_html
 
@@ -199,13 +199,9 @@ def test_a_file_that_has_changed_is_refused(zoo: Path) -> None:
 
 @pytest.mark.slow
 def test_the_report_has_a_row_for_each_file(zoo: Path, tmp_path: Path) -> None:
-    folder = Folder(tmp_path / "campaign")
-    asked = units(zoo)
-    folder.create({"suites": ["files"], "path": [str(zoo)]}, lambda kept: kept.plan(asked))
-    with folder.store(writable=True) as kept:
-        kept.begin_session(1)
-        for number, unit in enumerate(asked, 1):
-            kept.keep(number, Result(cases=tuple(files.run(unit).cases)), "here", "done")
+    ended = [(unit, files.run(unit).cases) for unit in units(zoo)]
+    asked = {"suites": ["files"], "path": [str(zoo)]}
+    folder = ended_campaign(tmp_path / "campaign", asked, ended)
     words = "of 7 files 2 run on the accelerator, 1 runs with --fallback golden, 4 are refused"
     assert words in summary(folder)
     path, html = tmp_path / "a.json", tmp_path / "a.html"

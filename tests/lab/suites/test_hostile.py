@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from eightfold.campaign.campaign import begin, repeat
+from eightfold.campaign.campaign import repeat
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Case, Result, Unit
+from eightfold.campaign.records import Case, Unit
 from eightfold.campaign.report import summary, write_report
 from eightfold.campaign.report.as_json import HostileJson
 from eightfold.campaign.suite import suites
@@ -27,6 +27,7 @@ from lab.suites import hostile as suite
 from lab.suites.hostile import BASES, Mutant, make_mutant, random_mutant
 from lab.suites.shrink import Budget
 from tests.support.browser import Browser
+from tests.support.campaign.folders import ended_campaign
 from tests.support.campaign.units import units_of
 from tests.support.documented import check_fields
 
@@ -132,11 +133,7 @@ def test_the_folder_of_a_finding_has_the_file_as_it_was(
     judge_by(monkeypatch, 1)
     only = unit(SEVERAL)
     (case,) = run(only)
-    folder = Folder(tmp_path / "campaign")
-    begin(folder, {}, [only])
-    folder.keep_failure(only, case)
-    with folder.store(writable=True) as store:
-        store.keep(1, Result(cases=(case,)), "here", "done")
+    folder = ended_campaign(tmp_path / "campaign", {}, [(only, [case])])
     kept = folder.failures / f"hostile-{SEVERAL}-golden"
     whole = random_mutant(SEVERAL).content
     assert (kept / "whole.tflite").read_bytes() == whole
@@ -210,19 +207,11 @@ OTHERS = next(seed for seed in range(1000) if len(random_mutant(seed).mutations)
 def campaign(path: Path, ends: list[Verdict], monkeypatch: pytest.MonkeyPatch) -> Folder:
     monkeypatch.setattr(suite, "_judged", lambda mutant: ends[-1])
     unit = Unit(suite="hostile", operator="", first=OTHERS, count=len(ends), backend="golden")
-    folder = Folder(path)
-    folder.create({"suites": ["hostile"], "seed": OTHERS}, lambda kept: kept.plan([unit]))
     cases = [
         suite.case_of(random_mutant(seed), end, Budget())
         for seed, end in zip(unit.seeds, ends, strict=True)
     ]
-    with folder.store(writable=True) as kept:
-        kept.begin_session(1)
-        for case in cases:
-            if case.verdict == "failed":
-                folder.keep_failure(unit, case)
-        kept.keep(1, Result(cases=tuple(cases), seconds=1.0), "here", "done")
-    return folder
+    return ended_campaign(path, {"suites": ["hostile"], "seed": OTHERS}, [(unit, cases)])
 
 
 def test_the_sentence_counts_what_they_came_to(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Result, Unit
+from eightfold.campaign.records import Unit
 from eightfold.campaign.report import holds, summary, write_report
 from eightfold.campaign.report.as_json import MutantsJson
 from eightfold.common.errors import InputError
@@ -15,6 +15,7 @@ from lab.mutants.judge import How, Judgement
 from lab.mutants.mutator import mutants
 from lab.suites import mutants as suite
 from lab.suites.mutants import case_of
+from tests.support.campaign.folders import ended_campaign
 from tests.support.campaign.units import units_of
 from tests.support.documented import check_fields
 
@@ -97,21 +98,11 @@ FOUND: list[tuple[str, str, How]] = [
 
 
 def campaign(path: Path, found: list[tuple[str, str, How]]) -> Folder:
-    units = [
-        Unit(suite="mutants", operator=file, first=seed, count=1, backend="tests")
-        for seed, (file, _, _) in enumerate(found)
-    ]
-    folder = Folder(path)
-    folder.create({"suites": ["mutants"], "seed": 0}, lambda kept: kept.plan(units))
-    with folder.store(writable=True) as kept:
-        kept.begin_session(1)
-        for number, unit in kept.waiting():
-            _, kind, how = found[unit.first]
-            case = case_of(unit.first, unit.operator, Judgement(kind, 7, how, "why", "-x\n+y"))
-            if case.verdict == "failed":
-                folder.keep_failure(unit, case)
-            kept.keep(number, Result(cases=(case,), seconds=1.0), "here", "done")
-    return folder
+    ended = []
+    for seed, (file, kind, how) in enumerate(found):
+        unit = Unit(suite="mutants", operator=file, first=seed, count=1, backend="tests")
+        ended.append((unit, [case_of(seed, file, Judgement(kind, 7, how, "why", "-x\n+y"))]))
+    return ended_campaign(path, {"suites": ["mutants"], "seed": 0}, ended)
 
 
 def test_a_survivor_fails_the_campaign(tmp_path):

@@ -209,6 +209,22 @@ def mixed(path: Path) -> Folder:
     return make_campaign(path, Plan(chosen=chosen, lost=(4,), stops=(0.5,), coverage=0.9))
 
 
+def ended_campaign(
+    path: Path, asked: Mapping[str, Any], ended: Sequence[tuple[Unit, Sequence[Case]]]
+) -> Folder:
+    """Make the folder of a campaign whose units ended so, within one session."""
+    folder = Folder(path)
+    folder.create(asked, lambda kept: kept.plan(unit for unit, _ in ended))
+    with folder.store(writable=True) as kept:
+        kept.begin_session(1)
+        for number, (unit, cases) in enumerate(ended, 1):
+            for case in cases:
+                if case.verdict == "failed":
+                    folder.keep_failure(unit, case)
+            kept.keep(number, Result(cases=tuple(cases), seconds=1.0), "here", "done")
+    return folder
+
+
 def asked_of(units: Sequence[Unit]) -> dict[str, Any]:
     """Return what the units of a run were asked, all of it."""
     task = Task.from_unit(units[0])
