@@ -17,14 +17,12 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from eightfold.campaign.records import Case, Evidence, Unit
 from eightfold.campaign.soundness import SCHEMA_VERSION, read_facts
@@ -32,7 +30,7 @@ from eightfold.campaign.store import Store
 from eightfold.campaign.suite import adapter_of, suites
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT, file_state, npz_bytes, write_file
-from eightfold.common.posix import lock, open_lock
+from eightfold.common.posix import locked
 from eightfold.common.program import option_words
 
 
@@ -156,15 +154,14 @@ class Folder:
 
         Raises `InputError` if one does, or the folder cannot be written.
         """
-        try:
-            held = open_lock(self.path / "lock")
-        except OSError as error:
-            raise InputError(f"{self.path / 'lock'}: {error.strerror}") from None
-        with open(held, "r+b", buffering=0) as file:
+        path = self.path / "lock"
+        with ExitStack() as held:
             try:
-                lock(file, wait=False)
+                held.enter_context(locked(path, wait=False))
             except BlockingIOError:
                 raise InputError(f"{self.path}: another process runs this campaign") from None
+            except OSError as error:
+                raise InputError(f"{path}: {error.strerror}") from None
             yield
 
     def keep_failure(self, unit: Unit, case: Case) -> None:
@@ -178,7 +175,8 @@ class Folder:
             write_file(folder / file, content)
         for kind in ("inputs", "expected", "got"):
             if tensors := getattr(evidence, kind):
-                _write_tensors(folder / f"{kind}.npz", tensors)
+                arrays = {f"tensor_{index}": tensor for index, tensor in tensors.items()}
+                write_file(folder / f"{kind}.npz", npz_bytes(arrays))
         write_file(folder / "log.txt", f"{case.message}\n\n{evidence.log}".rstrip() + "\n")
         write_file(folder / "repeat.txt", repeat_command(self.path, name, unit) + "\n")
 
@@ -243,11 +241,6 @@ def repeat_command(folder: Path, case: str, unit: Unit | None = None) -> str:
     adapter = adapter_of(unit) if unit else ""
     named = f" --adapter {shlex.quote(adapter)}" if adapter else ""
     return f"eightfold campaign repeat {shlex.quote(str(folder))} {case}{named}"
-
-
-def _write_tensors(path: Path, tensors: Mapping[int, np.ndarray]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(npz_bytes({f"tensor_{i}": t for i, t in tensors.items()}))
 
 
 def commits(facts: Mapping[str, Any]) -> str:

@@ -5,8 +5,9 @@ Their modules are imported where they are used: whatever imports this starts on 
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 from eightfold.common.errors import InputError
 
@@ -21,28 +22,31 @@ def require_posix(what: str) -> None:
         )
 
 
-def open_lock(path: Path) -> int:
-    """Open a file for `lock`, which only its user can open; it is made, or it is no link.
+@contextmanager
+def locked(path: Path, *, wait: bool) -> Iterator[None]:
+    """Hold the lock of a file, which only its user can open; it is made, or it is no link.
 
-    Raises `OSError` if it cannot be opened.
-    """
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)  # Windows has no such flag
-    return os.open(path, flags, 0o600)
-
-
-def lock(file: IO | int, *, wait: bool) -> None:
-    """Lock an open file until it is closed, or its process ends.
-
-    Raises `BlockingIOError` if another process has it, and ``wait`` is not set.
+    Raises `BlockingIOError` if another process has it, and ``wait`` is not set; `OSError` if the
+    file cannot be opened.
 
     ``wait``: whether to wait while another process has the lock.
     """
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)  # Windows has no such flag
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        _lock(descriptor, wait)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, wait: bool) -> None:
     try:
         import fcntl
     except ImportError:
-        _lock_first_byte(file if isinstance(file, int) else file.fileno(), wait)
+        _lock_first_byte(descriptor, wait)
     else:
-        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _lock_first_byte(descriptor: int, wait: bool) -> None:

@@ -6,7 +6,7 @@ import py_compile
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -15,7 +15,7 @@ from pathlib import Path
 from eightfold.common.child import Closing, run_alone
 from eightfold.common.errors import InputError
 from eightfold.common.files import hash_of_files
-from eightfold.common.posix import lock, open_lock
+from eightfold.common.posix import locked
 from eightfold.sim.simulator.cache import make_private, writable_cache
 from eightfold.sim.simulator.limits import VARIABLES, limited, ran_out
 from eightfold.sim.simulator.toolchain import OPTIMISATION_VARIABLE
@@ -63,7 +63,8 @@ class Scratch(Closing):
     def __init__(self, root: Path, place: Path | None = None) -> None:
         place = place or writable_cache() / "mutants"
         make_private(place)
-        self._lock, folder = _free(place)
+        self._held = ExitStack()
+        folder = next(filter(self._take, (place / str(number) for number in count())))
         shutil.rmtree(folder, ignore_errors=True)
         self.tree, self._cache = folder / "tree", folder / "cache"
         shared = writable_cache() / _SHARED
@@ -85,7 +86,15 @@ class Scratch(Closing):
     def close(self) -> None:
         """Remove the copy."""
         shutil.rmtree(self.tree.parent, ignore_errors=True)
-        os.close(self._lock)
+        self._held.close()
+
+    def _take(self, folder: Path) -> bool:
+        """Return whether no other process has a folder, which is this one's then."""
+        try:
+            self._held.enter_context(locked(folder.with_suffix(".lock"), wait=False))
+        except BlockingIOError:
+            return False
+        return True
 
     @cached_property
     def key(self) -> str:
@@ -147,18 +156,6 @@ class Scratch(Closing):
             OPTIMISATION_VARIABLE: "0",
             VARIABLES["seconds"]: str(seconds),
         }
-
-
-def _free(place: Path) -> tuple[int, Path]:
-    """Return an open lock and the folder that it stands for: the first that no process has."""
-    for number in count():
-        held = open_lock(place / f"{number}.lock")
-        try:
-            lock(held, wait=False)
-            return held, place / str(number)
-        except BlockingIOError:
-            os.close(held)
-    raise AssertionError
 
 
 def _children_seconds() -> float:

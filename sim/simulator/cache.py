@@ -16,14 +16,13 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.common.posix import lock, open_lock, require_posix
+from eightfold.common.posix import locked, require_posix
 
 ROOM = 1 << 20
 """A disk with fewer free bytes is full."""
@@ -118,7 +117,8 @@ def cached(kind: str, key: str, make: Callable[[Path], None]) -> Path:
         return place / kind / key  # a cache that cannot be written is good to read
     folder = writable_cache() / kind / key
     try:
-        with _lock(folder):
+        make_private(folder.parent)
+        with locked(folder.with_name(f"{folder.name}.lock"), wait=True):
             if not is_sound(folder):
                 _discard(folder)
                 _make(folder, make)
@@ -189,14 +189,6 @@ def _make(folder: Path, make: Callable[[Path], None]) -> None:
         shutil.rmtree(place)
     _seal(partial)
     partial.rename(folder)
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    make_private(folder.parent)
-    with open(open_lock(folder.with_name(f"{folder.name}.lock")), "rb") as file:
-        lock(file, wait=True)
-        yield
 
 
 ELSEWHERE = ("/tmp", "/var/tmp")

@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.common.posix import limit_data, lock
+from eightfold.common.posix import limit_data, locked
 
 DIGITS = "examples/digits/digits.tflite"
 
@@ -88,13 +89,12 @@ def test_what_needs_posix_is_one_line(line: str, what: str) -> None:
     assert done.stderr == f"eightfold: {what} {advice}\n"
 
 
-def test_a_lock_is_held_until_its_file_is_closed(tmp_path: Path) -> None:
-    with (tmp_path / "lock").open("w") as file:
-        lock(file, wait=False)
-        with (tmp_path / "lock").open("w") as other, pytest.raises(BlockingIOError):
-            lock(other, wait=False)
-    with (tmp_path / "lock").open("w") as other:
-        lock(other, wait=True)
+def test_a_lock_is_held_by_one_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locked(path, wait=False), pytest.raises(BlockingIOError), locked(path, wait=False):
+        pass
+    with locked(path, wait=True):
+        assert path.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("wait", [False, True], ids=["at once", "waits"])
@@ -111,12 +111,9 @@ def test_windows_locks_a_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, w
 
     monkeypatch.setitem(sys.modules, "fcntl", None)
     monkeypatch.setitem(sys.modules, "msvcrt", Msvcrt())
-    with (tmp_path / "lock").open("w") as file:
-        if wait:
-            lock(file, wait=True)
-        else:
-            with pytest.raises(BlockingIOError):
-                lock(file, wait=False)
+    path = tmp_path / "lock"
+    with nullcontext() if wait else pytest.raises(BlockingIOError), locked(path, wait=wait):
+        pass
 
 
 def test_a_limit_of_data_is_left_out_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
