@@ -1,9 +1,7 @@
-"""TPU-MLIR's forms as operations of the engines: what each computes, without tensors.
+"""TPU-MLIR's forms on one element at a time, and those that move elements, as steps.
 
-The machine's bytes are int8; a code of uint8 is held less 128. The last of the ``codes`` of a form
-is its result's type, those before it are its operands'. The formulas are those of
-`eightfold.golden.tpu_mlir.windows` and `eightfold.golden.tpu_mlir.elementwise`, which also fill the
-tables and check the parameters.
+The machine's bytes are int8; a code of uint8 is held less 128. The formulas are those of
+`eightfold.golden.tpu_mlir.elementwise`, which also fills the tables and checks the parameters.
 
 Any function of two bytes with int8 results is computed by the vector engine. Most are a sum of two
 tables, rounded: ``clamp(round((table_a[a] + table_b[b]) / 2^k))``. Where a function is not, because
@@ -13,7 +11,7 @@ moves the bits of its own row to the same place, and the requantizer cuts them o
 that wraps and a right shift. So there is no function that this cannot compute.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
@@ -26,13 +24,22 @@ from eightfold.compiler.exact import least_product
 from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.lower.pointwise import least_sources
 from eightfold.compiler.steps.elementwise import CODES, EVERY_BYTE, IDENTITY, Elementwise, Pointwise
+from eightfold.compiler.steps.movement import Copy, Movement, copies
 from eightfold.compiler.steps.step import Step, Temporary
+from eightfold.golden.binary import broadcast
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS, rounding_code
-from eightfold.golden.tpu_mlir import elementwise as tpu_mlir_elementwise
-from eightfold.golden.tpu_mlir import numbers as tpu_mlir
-from eightfold.golden.tpu_mlir.numbers import OFFSETS, Code
+from eightfold.golden.tpu_mlir import elementwise
+from eightfold.golden.tpu_mlir.numbers import (
+    OFFSETS,
+    Code,
+    dequantize,
+    from_int8,
+    requantizer,
+    to_int8,
+)
+from eightfold.golden.tpu_mlir.windows import Pair
 from eightfold.isa import Combine
 from eightfold.target.config import AcceleratorConfig
 
@@ -216,6 +223,12 @@ class StepList:
         )
         return target, shape
 
+    def movement(self, shape: Shape, found: Iterable[Copy]) -> Shape:
+        """Add copies; return their result's shape."""
+        target = self.temporary(prod(shape))
+        self.steps.append(Movement(target=target, copies=tuple(found)))
+        return shape
+
     def two_bytes(self, function: TwoBytes, a: Operand, b: Operand, shape: Shape) -> Operand:
         """Add a function of two bytes; return its result."""
         result = self.pointwise(function.base, (a, b), shape)
@@ -258,26 +271,42 @@ def per_channel(fields: Fields, count: int) -> dict[str, NDArray[np.int64]]:
 
 def every(code: Code) -> NDArray[Any]:
     """Return the code that each byte holds."""
-    return tpu_mlir.from_int8(EVERY_BYTE, code)
+    return from_int8(EVERY_BYTE, code)
+
+
+def common(a: Operand, b: Operand) -> Shape:
+    """Return the shape that two operands broadcast to."""
+    return broadcast(*(np.broadcast_to(False, shape) for _, shape in (a, b)))[0].shape
 
 
 def add_symmetric(
-    codes: Sequence[Code], multipliers: Sequence[int], rshift: int, rounding: str = "half_up"
-) -> Elementwise:
-    """Return the symmetric Add: the products from tables, the sum shifted."""
+    steps: StepList,
+    a: Operand,
+    b: Operand,
+    *,
+    multipliers: Pair,
+    rshift: int,
+    rounding: str = "half_up",
+) -> Shape:
+    """Add the symmetric Add: the products from tables, the sum shifted; return its shape."""
+    x, y = map(every, steps.codes[:2])
     options: dict[str, Any] = {"rshift": rshift, "rounding": rounding}
-    first, second = multipliers
-    a, b = (every(code) for code in codes[:2])
-    tpu_mlir_elementwise.add_symmetric(a, b, multipliers=(first, second), **options)
-    fields = tpu_mlir.requantizer(1, rshift, rounding=rounding, zero_point=-OFFSETS[codes[-1]])
-    return Elementwise(
-        combine=Combine.ADD,
-        tables=(a.astype(np.int64) * int(first), b.astype(np.int64) * int(second)),
-        requantize=scaling(fields),
+    elementwise.add_symmetric(x, y, multipliers=multipliers, **options)
+    fields = requantizer(1, zero_point=-OFFSETS[steps.codes[-1]], **options)
+    tables = (
+        codes.astype(np.int64) * int(multiplier)
+        for codes, multiplier in zip((x, y), multipliers, strict=True)
     )
+    total = Elementwise(combine=Combine.ADD, tables=tuple(tables), requantize=scaling(fields))
+    return steps.pointwise(total, (a, b), common(a, b))[1]
 
 
-def add_asymmetric(
+def add_asymmetric(steps: StepList, a: Operand, b: Operand, **options: Any) -> Shape:
+    """Add the asymmetric Add, with options of `asymmetric_sum`; return its shape."""
+    return steps.two_bytes(asymmetric_sum(steps.codes, **options), a, b, common(a, b))[1]
+
+
+def asymmetric_sum(
     codes: Sequence[Code],
     a_quantization: Quantization,
     b_quantization: Quantization,
@@ -285,8 +314,8 @@ def add_asymmetric(
     rounding: str = "half_away",
 ) -> TwoBytes:
     """Return the asymmetric Add: every pair of bytes computed in float32, and found again."""
-    x, y = (every(code) for code in codes[:2])
-    values = tpu_mlir_elementwise.add_asymmetric(
+    x, y = map(every, codes[:2])
+    values = elementwise.add_asymmetric(
         x[:, None],
         y[None, :],
         a_quantization=a_quantization,
@@ -298,17 +327,11 @@ def add_asymmetric(
     scale, zero_point = output_quantization.per_tensor()
     with np.errstate(over="ignore"):
         first, second = (
-            tpu_mlir.dequantize(each, quantization).astype(np.float64) / float(scale)
+            dequantize(each, quantization).astype(np.float64) / float(scale)
             for each, quantization in ((x, a_quantization), (y, b_quantization))
         )
     summands = first + zero_point - OFFSETS[codes[-1]], second
-    return two_bytes(tpu_mlir.to_int8(values).astype(np.int64), summands, rounding)
-
-
-def leaky_relu(codes: Sequence[Code], **options: Any) -> Elementwise:
-    """Return LeakyReLU, a table; options of `eightfold.golden.tpu_mlir.elementwise.leaky_relu`."""
-    x, code = every(codes[0]), codes[-1]
-    return table(tpu_mlir.to_int8(tpu_mlir_elementwise.leaky_relu(x, code=code, **options)))
+    return two_bytes(to_int8(values).astype(np.int64), summands, rounding)
 
 
 def table(codes: NDArray[np.int8]) -> Elementwise:
@@ -316,104 +339,104 @@ def table(codes: NDArray[np.int8]) -> Elementwise:
     return Elementwise(tables=(codes.astype(np.int64),))
 
 
-def pad(
-    value: float, input_zero_point: int, output: Quantization, codes: Sequence[Code]
-) -> tuple[NDArray[np.int8], int]:
-    """Return what each byte becomes inside of a Pad, and the byte around."""
-    options: dict[str, Any] = {"input_zero_point": input_zero_point, "output_quantization": output}
-    options["code"] = codes[-1]
-    padded = tpu_mlir_elementwise.pad(every(codes[0]), [[1, 0]], value, **options)
-    held = tpu_mlir.to_int8(padded)
-    return held[1:], int(held[0])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Slopes:
-    """PReLU with a slope for each channel.
-
-    A channel's slope is looked up by a byte that stands for it: ``bytes[i]``, int8 (channels,),
-    are operand b of ``products[i]``. A slope that is not in the table of a product is 0 there.
-    ``first`` adds the codes from Z_x on to the first product; ``join`` adds the others. Where
-    there is no ``first``, the only product is the result.
-    """
-
-    bytes: tuple[NDArray[np.int8], ...]
-    products: tuple[Elementwise, ...]
-    first: Elementwise | None
-    join: Elementwise
+def leaky_relu(steps: StepList, source: Operand, **options: Any) -> Shape:
+    """Add LeakyReLU, a table; return its shape."""
+    codes = elementwise.leaky_relu(every(steps.codes[0]), code=steps.codes[-1], **options)
+    return steps.pointwise(table(to_int8(codes)), (source,), source[1])[1]
 
 
 def prelu(
+    steps: StepList,
+    source: Operand,
     alpha: NDArray[np.int8],
     *,
-    channels: int,
-    codes: Sequence[Code],
     multiplier: ArrayLike,
     **options: Any,
-) -> Elementwise | Slopes:
-    """Return PReLU; options of `eightfold.golden.tpu_mlir.elementwise.prelu`.
+) -> Shape:
+    """Add PReLU, whose channels are the last axis; return its shape.
 
     Below Z_x the result is ``round((x - Z_x) * slope / 2^rshift) + Z_y``, slope being
-    ``alpha * M``. With RECTIFY one command does both sides, if a number can be found that the
-    shift takes to each code from Z_x on; there is none for a left shift. Else the products of
-    ``min(x - Z_x, 0)`` are Z_y from Z_x on, and there ``result - Z_y`` is added.
+    ``alpha * M``, which is looked up by a byte that stands for the channel. With RECTIFY one
+    command does both sides, if a number can be found that the shift takes to each code from Z_x on;
+    there is none for a left shift. Else the products of ``min(x - Z_x, 0)`` are Z_y from Z_x on,
+    and there ``result - Z_y`` is added.
     """
+    shape = source[1]
+    if len(shape) < 2:
+        raise InputError(f"the input has the shape {shape}; it needs two axes or more")
+    before, code = steps.codes
     slopes = np.atleast_1d(alpha.astype(np.int64) * np.asarray(multiplier).astype(np.int64))
-    x = np.broadcast_to(every(codes[0]), (1, slopes.size, 256))
-    results = tpu_mlir.to_int8(
-        tpu_mlir_elementwise.prelu(x, alpha, multiplier=multiplier, code=codes[-1], **options)
-    )
-    if slopes.size not in (1, channels):
-        raise InputError(f"{slopes.size} slopes do not fit {channels} channels")
+    x = np.broadcast_to(every(before), (1, slopes.size, 256))
+    results = to_int8(elementwise.prelu(x, alpha, multiplier=multiplier, code=code, **options))
+    if slopes.size not in (1, shape[-1]):
+        raise InputError(f"{slopes.size} slopes do not fit {shape[-1]} channels")
     different, which = np.unique(slopes, return_inverse=True)
     if len(different) == 1:
-        return table(results[0, 0])
-    zero = options.get("input_zero_point", 0) - OFFSETS[codes[0]]
-    target = options.get("output_zero_point", 0) - OFFSETS[codes[-1]]
+        return steps.pointwise(table(results[0, 0]), (source,), shape)[1]
+    zero = options.get("input_zero_point", 0) - OFFSETS[before]
+    target = options.get("output_zero_point", 0) - OFFSETS[code]
     rounding = options.get("rounding", "half_up")
-    shift = scaling(
-        tpu_mlir.requantizer(1, options["rshift"], rounding=rounding, zero_point=target)
-    )
+    shift = scaling(requantizer(1, options["rshift"], rounding=rounding, zero_point=target))
     below = zero > CODES
     result = results[0, 0].astype(np.int64)
-    sources = least_sources(shift, np.where(below, target, result))
-    if sources is not None and len(different) <= 256:
-        operand = np.where(below, CODES - zero, sources)
-        products, numbers = _looked_up(Combine.RECTIFY, operand, different, which, 256, shift)
-        return Slopes(bytes=numbers, products=products, first=None, join=Elementwise())
-    operand = np.minimum(CODES - zero, 0)
-    size = 256 if len(different) <= 256 else 255
-    products, numbers = _looked_up(Combine.MULTIPLY, operand, different, which, size, shift)
-    positive = np.where(below, 0, result - target)
-    return Slopes(
-        bytes=numbers,
-        products=products,
-        first=Elementwise(combine=Combine.ADD, tables=(positive,)),
-        join=Elementwise(combine=Combine.ADD, requantize=IDENTITY | {"bias": -target}),
-    )
+    few = len(different) <= 256
+    sources = least_sources(shift, np.where(below, target, result)) if few else None
+    combine = Combine.MULTIPLY if sources is None else Combine.RECTIFY
+    operand = np.where(below, CODES - zero, 0 if sources is None else sources)
+    positive = Elementwise(combine=Combine.ADD, tables=(np.where(below, 0, result - target),))
+    join = Elementwise(combine=Combine.ADD, requantize=IDENTITY | {"bias": -target})
+    total = source
+    size = 256 if few else 255
+    for start in range(0, len(different), size):
+        entries, chosen = _looked_up(different, which.reshape(-1), start, size)
+        constant = steps.temporary(chosen.size, chosen.tobytes()), chosen.shape
+        product = Elementwise(combine=combine, tables=(operand, entries), requantize=shift)
+        found = steps.pointwise(product, (source, constant), shape)
+        if sources is None:
+            total = steps.pointwise(join if start else positive, (total, found), shape)
+    return shape
 
 
 def _looked_up(
-    combine: Combine,
-    operand: NDArray[np.int64],
-    different: NDArray[np.int64],
-    which: NDArray[np.int64],
-    size: int,
-    shift: dict[str, int],
-) -> tuple[tuple[Elementwise, ...], tuple[NDArray[np.int8], ...]]:
-    """Return the products with ``size`` slopes each, and the bytes that choose each channel's.
+    different: NDArray[np.int64], which: NDArray[np.int64], start: int, size: int
+) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Return a table with ``size`` slopes from ``start`` on, and the byte that chooses a channel's.
 
-    Byte 0 is a slope of 0 if there are several products.
+    Byte 0 is a slope of 0 if the table has no room for all: that of channels without one.
     """
-    products = []
-    numbers = []
-    for start in range(0, len(different), size):
-        entries = np.zeros(256, dtype=np.int64)
-        chosen = different[start : start + size]
-        reserved = 256 - size
-        entries[reserved : reserved + len(chosen)] = chosen
-        number = which.reshape(-1) - start + reserved
-        inside = (number >= reserved) & (number < 256)
-        numbers.append(np.where(inside, number, 0).astype(np.uint8).view(np.int8))
-        products.append(Elementwise(combine=combine, tables=(operand, entries), requantize=shift))
-    return tuple(products), tuple(numbers)
+    reserved = 256 - size
+    entries = np.zeros(256, dtype=np.int64)
+    entries[reserved:][: len(different) - start] = different[start : start + size]
+    number = which - start + reserved
+    inside = (number >= reserved) & (number < 256)
+    return entries, np.where(inside, number, 0).astype(np.uint8).view(np.int8)
+
+
+def pad(
+    steps: StepList, source: Operand, paddings: ArrayLike, value: float, **options: Any
+) -> Shape:
+    """Add Pad: a table for what is inside if that changes, a fill and copies; return its shape."""
+    before, code = steps.codes
+    held = to_int8(elementwise.pad(every(before), [[1, 0]], value, code=code, **options))
+    shape = source[1]
+    if not np.array_equal(held[1:], EVERY_BYTE):
+        source = steps.pointwise(table(held[1:]), (source,), shape)
+    around = np.asarray(paddings, dtype=np.int64)
+    if around.shape != (len(shape), 2) or np.any(around < 0):
+        raise InputError(f"paddings must be {len(shape)} pairs, none negative")
+    places = np.pad(np.arange(prod(shape)).reshape(shape), around, constant_values=-1)
+    fill = Copy(None, 0, 0, places.size, fill=int(held[0]))
+    found = [fill] if places.size > prod(shape) else []
+    return steps.movement(places.shape, [*found, *copies(places, source[0], shape, 1)])
+
+
+def arrange(steps: StepList, *operands: Operand, order: NDArray[np.int64]) -> Shape:
+    """Add copies of operands' codes in another order; return the result's shape."""
+    if len(set(steps.codes)) > 1:
+        raise InputError(f"{', '.join(steps.codes[:-1])} do not join; use one type")
+    start, found = 0, list[Copy]()
+    for tensor, shape in operands:
+        inside = (order >= start) & (order < start + prod(shape))
+        found += copies(np.where(inside, order - start, -1), tensor, shape, 1)
+        start += prod(shape)
+    return steps.movement(order.shape, found)

@@ -9,7 +9,6 @@ parameters and their ranges.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,9 @@ from eightfold.common.errors import InputError
 from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.network import CompileError, compile_operators
 from eightfold.compiler.passes import CompiledNetwork, Segment
-from eightfold.compiler.steps.elementwise import Elementwise
-from eightfold.compiler.steps.movement import Copy, Movement, copies
 from eightfold.compiler.tpu_mlir import lower, windows
-from eightfold.compiler.tpu_mlir.lower import Operand, Shape, StepList
-from eightfold.golden.binary import broadcast
+from eightfold.compiler.tpu_mlir.lower import Shape, StepList
 from eightfold.golden.errors import SpecError
-from eightfold.golden.quantization import Quantization
 from eightfold.golden.tpu_mlir.numbers import Code
 from eightfold.golden.tpu_mlir.windows import Pair
 from eightfold.model import Graph, Operator, Tensor
@@ -128,12 +123,7 @@ class TpuMlirNetwork:
 
     def add_symmetric(self, a: int, b: int, *, code: Code | None = None, **options: Any) -> int:
         """Add `eightfold.golden.tpu_mlir.elementwise.add_symmetric`: a VECTOR with two tables."""
-
-        def build(steps: StepList, *operands: Operand) -> Shape:
-            sum_ = lower.add_symmetric(steps.codes, **options)
-            return steps.pointwise(sum_, operands, _common(*operands))[1]
-
-        return self._add("Add", (a, b), code, build)
+        return self._add("Add", (a, b), code, lower.add_symmetric, **options)
 
     def add_asymmetric(self, a: int, b: int, *, code: Code | None = None, **options: Any) -> int:
         """Add `eightfold.golden.tpu_mlir.elementwise.add_asymmetric`: a function of two bytes.
@@ -142,21 +132,11 @@ class TpuMlirNetwork:
         pairs of codes, as they do for most scales; else two more for every 15 rows of pairs where
         the best ones are off by one.
         """
-
-        def build(steps: StepList, a: Operand, b: Operand) -> Shape:
-            function = lower.add_asymmetric(steps.codes, **options)
-            return steps.two_bytes(function, a, b, _common(a, b))[1]
-
-        return self._add("Add", (a, b), code, build)
+        return self._add("Add", (a, b), code, lower.add_asymmetric, **options)
 
     def leaky_relu(self, x: int, *, code: Code | None = None, **options: Any) -> int:
         """Add `eightfold.golden.tpu_mlir.elementwise.leaky_relu`: a VECTOR with a table."""
-
-        def build(steps: StepList, source: Operand) -> Shape:
-            table = lower.leaky_relu(steps.codes, **options)
-            return steps.pointwise(table, (source,), source[1])[1]
-
-        return self._add("LeakyReLU", (x,), code, build)
+        return self._add("LeakyReLU", (x,), code, lower.leaky_relu, **options)
 
     def prelu(
         self, x: int, alpha: NDArray[np.int8], *, code: Code | None = None, **options: Any
@@ -167,31 +147,17 @@ class TpuMlirNetwork:
         shifted to each code from Z_x on, or with more than 256 different slopes: a product and a
         sum for up to 255 slopes.
         """
-        return self._add("PReLU", (x,), code, _prelu, alpha, **options)
+        return self._add("PReLU", (x,), code, lower.prelu, alpha, **options)
 
     def pad(
-        self,
-        x: int,
-        paddings: ArrayLike,
-        value: float,
-        *,
-        input_zero_point: int,
-        output_quantization: Quantization,
-        code: Code | None = None,
+        self, x: int, paddings: ArrayLike, value: float, *, code: Code | None = None, **options: Any
     ) -> int:
         """Add `eightfold.golden.tpu_mlir.elementwise.pad`, pairs in the order of the accelerator's
         axes.
 
         MOVE: a fill and copies; before it a VECTOR with a table if Z_x is not Z_y.
         """
-
-        def build(steps: StepList, source: Operand) -> Shape:
-            inside, fill = lower.pad(value, input_zero_point, output_quantization, steps.codes)
-            if not np.array_equal(inside, lower.EVERY_BYTE):
-                source = steps.pointwise(lower.table(inside), (source,), source[1])
-            return _pad(steps, source, np.asarray(paddings, dtype=np.int64), fill)
-
-        return self._add("Pad", (x,), code, build)
+        return self._add("Pad", (x,), code, lower.pad, paddings, value, **options)
 
     def max_pool(self, x: int, *, kernel: Pair, **window: Any) -> int:
         """Add `eightfold.golden.tpu_mlir.windows.max_pool`: VECTOR."""
@@ -203,19 +169,7 @@ class TpuMlirNetwork:
         ``order`` has the result's shape, and for each element its place among those of all tensors,
         one after the other.
         """
-
-        def build(steps: StepList, *operands: Operand) -> Shape:
-            if len(set(steps.codes)) > 1:
-                raise InputError(f"{', '.join(steps.codes[:-1])} do not join; use one type")
-            target, start, found = steps.temporary(order.size), 0, list[Copy]()
-            for tensor, shape in operands:
-                inside = (order >= start) & (order < start + prod(shape))
-                found += copies(np.where(inside, order - start, -1), tensor, shape, 1)
-                start += prod(shape)
-            steps.steps.append(Movement(target=target, copies=tuple(found)))
-            return order.shape
-
-        return self._add("Arrange", tensors, None, build)
+        return self._add("Arrange", tensors, None, lower.arrange, order=order)
 
     def _tensor(self, shape: Shape, code: Code) -> int:
         self._shapes.append(shape)
@@ -248,37 +202,3 @@ class TpuMlirNetwork:
         self._operators.append(Operator(number, name, tuple(tensors), (result,), {}))
         self._lowered[number] = steps.lowered(result)
         return result
-
-
-def _common(a: Operand, b: Operand) -> Shape:
-    """Return the shape that two operands broadcast to."""
-    return broadcast(*(np.broadcast_to(False, shape) for _, shape in (a, b)))[0].shape
-
-
-def _prelu(steps: StepList, source: Operand, alpha: NDArray[np.int8], **options: Any) -> Shape:
-    shape = source[1]
-    if len(shape) < 2:
-        raise InputError(f"the input has the shape {shape}; it needs two axes or more")
-    slopes = lower.prelu(alpha, channels=shape[-1], codes=steps.codes, **options)
-    if isinstance(slopes, Elementwise):
-        return steps.pointwise(slopes, (source,), shape)[1]
-    result = source
-    for number, (operation, numbers) in enumerate(zip(slopes.products, slopes.bytes, strict=True)):
-        constant = steps.temporary(numbers.size, numbers.tobytes()), numbers.shape
-        product = steps.pointwise(operation, (source, constant), shape)
-        join = slopes.join if number else slopes.first
-        result = product if join is None else steps.pointwise(join, (result, product), shape)
-    return result[1]
-
-
-def _pad(steps: StepList, source: Operand, paddings: NDArray[np.int64], fill: int) -> Shape:
-    tensor, shape = source
-    if paddings.shape != (len(shape), 2) or np.any(paddings < 0):
-        raise InputError(f"paddings must be {len(shape)} pairs, none negative")
-    places = np.pad(np.arange(prod(shape)).reshape(shape), paddings, constant_values=-1)
-    whole = Copy(None, 0, 0, places.size, fill=fill)
-    around = [whole] if places.size > prod(shape) else []
-    inside = copies(places, tensor, shape, 1)
-    target = steps.temporary(places.size)
-    steps.steps.append(Movement(target=target, copies=(*around, *inside)))
-    return places.shape

@@ -6,7 +6,7 @@ elsewhere: all weights may be the same number above 1, which makes the bias fine
 together with their bias reach offsets in between.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from eightfold.common.errors import InputError
 from eightfold.compiler.exact import MULTIPLIER_MAX, StepFunction, least_product
+from eightfold.compiler.lower.windowed import of_rows
 from eightfold.compiler.steps.channelwise import DepthwiseConvolution, MaximumPool
 from eightfold.compiler.steps.convolution import Convolution, widened
 from eightfold.compiler.steps.elementwise import CODES, IDENTITY, Elementwise
@@ -25,14 +26,13 @@ from eightfold.compiler.tpu_mlir.lower import (
     Operand,
     Shape,
     StepList,
-    TwoBytes,
     per_channel,
     two_bytes,
 )
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, wrap32
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS
-from eightfold.golden.tpu_mlir.numbers import OFFSETS, Code, to_int8
+from eightfold.golden.tpu_mlir.numbers import OFFSETS, to_int8
 from eightfold.golden.tpu_mlir.windows import NO_PADS, Pads, Pair, pooled
 from eightfold.golden.windows import Window
 from eightfold.isa import Combine
@@ -119,72 +119,6 @@ BYTE_SUMS = 254 * 256
 """Sums that two bytes tell apart, with one value of the high byte to spare at each end."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SplitSums:
-    """Part of AvgPool's results: high and low byte of ``weight * sum``, then a function of both.
-
-    ``high`` and ``low`` are requantizations; ``join`` adds the result to that of the parts before.
-    """
-
-    high: dict[str, int]
-    low: dict[str, int]
-    function: TwoBytes
-    join: Elementwise
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pool:
-    """AvgPool: ``weight`` of every tap, then one requantization, or parts that are added up."""
-
-    weight: int
-    parameters: dict[str, int] | None
-    parts: tuple[SplitSums, ...] = ()
-
-
-def pool(
-    kernel: tuple[int, int], scale: float, offset: float, rounding: str, codes: Sequence[Code]
-) -> Pool:
-    """Return AvgPool over sums of all taps: ``round(f32(f32(scale * sum) - offset))``."""
-    scale, offset = float(np.float32(scale)), float(np.float32(offset))
-    sign = -1 if scale < 0 else 1
-    more = prod(kernel) * OFFSETS[codes[0]]  # than the sum of the bytes that hold the codes
-
-    def result(acc: NDArray[np.int64]) -> NDArray[np.int64]:
-        codes_ = pooled(sign * acc + more, scale, offset, rounding, codes[-1])
-        return to_int8(codes_).astype(np.int64)
-
-    ends = sorted(sign * end * prod(kernel) for end in (-128, 127))
-    result(np.array(ends))  # checks the factors
-    found: AffineSteps | None = None
-    if scale:
-        steps = StepFunction.of(result, -128, 127, ends[0], ends[1])
-        found = fit(steps, abs(scale), rounding)
-    if found is not None:
-        return Pool(weight=sign * found.weight, parameters=found.parameters)
-    parts = []
-    for first in range(ends[0], ends[1] + 1, BYTE_SUMS):
-        last = min(first + BYTE_SUMS - 1, ends[1])
-        low, high = result(np.array([first, last + 1 if last < ends[1] else last])).tolist()
-        origin = first + BYTE_SUMS // 2
-        highs = 256 * CODES + origin
-        lows = CODES & 255
-        values = np.clip(result(highs[:, None] + lows[None, :]), low, high)
-        summands = (
-            sign * scale * highs.astype(np.float64) + scale * more - offset - OFFSETS[codes[-1]],
-            sign * scale * lows.astype(float),
-        )
-        down = IDENTITY | {"multiplier": 1, "rounding": ROUNDINGS.index("down"), "bias": -origin}
-        parts.append(
-            SplitSums(
-                high=down | {"right": 8},
-                low=down | {"left": 24, "right": 24},
-                function=two_bytes(values, summands, rounding),
-                join=Elementwise(combine=Combine.ADD, requantize=IDENTITY | {"bias": -low}),
-            )
-        )
-    return Pool(weight=sign, parameters=None, parts=tuple(parts))
-
-
 def convolution(
     steps: StepList,
     source: Operand,
@@ -231,20 +165,10 @@ def inner_product(
     _check_int8("the weights", weights)
     if len(shape) != 2 or weights.ndim != 2 or shape[1] != weights.shape[1]:
         raise InputError(f"weights of the shape {weights.shape} do not fit an input of {shape}")
-    rows, size = shape
-    outputs = len(weights)
-    product = Convolution(
-        source=tensor,
-        target=steps.temporary(rows * outputs),
-        source_shape=(1, 1, rows, size),
-        target_shape=(1, 1, rows, outputs),
-        rows=Axis(size=1, outputs=1),
-        columns=Axis(size=rows, outputs=rows),
-        weights=weights.reshape(outputs, 1, 1, size),
-        parameters=_parameters(steps, fields, weights, bias),
-        fill=0,
-    )
-    steps.steps.append(product)
+    rows, outputs = shape[0], len(weights)
+    parameters = _parameters(steps, fields, weights, bias)
+    product = of_rows(tensor, steps.temporary(rows * outputs), rows, weights, parameters)
+    steps.steps.append(replace(product, rows=Axis(size=1, outputs=1)))
     return rows, outputs
 
 
@@ -260,30 +184,53 @@ def avg_pool(
     input_zero_point: int = 0,
     rounding: str = "half_away",
 ) -> Shape:
-    """Add an AvgPool of NHWC; return the result's shape."""
-    depth = source[1][-1]
-    fill = input_zero_point - OFFSETS[steps.codes[0]]
+    """Add an AvgPool of NHWC, ``round(f32(f32(scale * sum) - offset))``; return its shape."""
+    depth, (before, code) = source[1][-1], steps.codes
+    fill = input_zero_point - OFFSETS[before]
     geometry = _geometry(source, Window(kernel, stride), pads, fill, depth)
     shape = geometry["target_shape"]
-    found = pool(kernel, float(scale), float(offset), rounding, steps.codes)
+    scale, offset = float(np.float32(scale)), float(np.float32(offset))
+    sign = -1 if scale < 0 else 1
+    more = prod(kernel) * OFFSETS[before]  # than the sum of the bytes that hold the codes
 
-    def sums(parameters: Mapping[str, int]) -> Operand:
+    def result(acc: NDArray[np.int64]) -> NDArray[np.int64]:
+        return to_int8(pooled(sign * acc + more, scale, offset, rounding, code)).astype(np.int64)
+
+    def sums(weight: int, parameters: Mapping[str, int]) -> Operand:
         target = steps.temporary(prod(shape))
         step = DepthwiseConvolution(
             **geometry,
             target=target,
-            weights=np.full((*kernel, depth), found.weight, dtype=np.int8),
+            weights=np.full((*kernel, depth), weight, dtype=np.int8),
             parameters={name: np.full(depth, value) for name, value in parameters.items()},
         )
         steps.steps.append(step)
         return target, shape
 
-    if found.parameters is not None:
-        return sums(found.parameters)[1]
+    ends = sorted(sign * end * prod(kernel) for end in (-128, 127))
+    result(np.array(ends))  # checks the factors
+    function = StepFunction.of(result, -128, 127, ends[0], ends[1]) if scale else None
+    if function and (found := fit(function, abs(scale), rounding)):
+        return sums(sign * found.weight, found.parameters)[1]
     total: Operand | None = None
-    for part in found.parts:
-        part_sum = steps.two_bytes(part.function, sums(part.high), sums(part.low), shape)
-        total = part_sum if total is None else steps.pointwise(part.join, (total, part_sum), shape)
+    for first in range(ends[0], ends[1] + 1, BYTE_SUMS):
+        last = min(first + BYTE_SUMS - 1, ends[1])
+        low, high = result(np.array([first, last + 1 if last < ends[1] else last])).tolist()
+        origin = first + BYTE_SUMS // 2
+        highs = 256 * CODES + origin
+        lows = CODES & 255
+        values = np.clip(result(highs[:, None] + lows[None, :]), low, high)
+        summands = (
+            sign * scale * highs.astype(np.float64) + scale * more - offset - OFFSETS[code],
+            sign * scale * lows.astype(float),
+        )
+        down = IDENTITY | {"multiplier": 1, "rounding": ROUNDINGS.index("down"), "bias": -origin}
+        parts = sums(sign, down | {"right": 8}), sums(sign, down | {"left": 24, "right": 24})
+        part = steps.two_bytes(two_bytes(values, summands, rounding), *parts, shape)
+        if total is not None:
+            join = Elementwise(combine=Combine.ADD, requantize=IDENTITY | {"bias": -low})
+            part = steps.pointwise(join, (total, part), shape)
+        total = part
     return shape
 
 

@@ -9,8 +9,7 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.compiler.lower.pointwise import EVERY_BYTE
 from eightfold.compiler.steps.elementwise import Elementwise
-from eightfold.compiler.tpu_mlir import lower as lower_tpu_mlir
-from eightfold.compiler.tpu_mlir.lower import TwoBytes, two_bytes
+from eightfold.compiler.tpu_mlir.lower import TwoBytes, asymmetric_sum, two_bytes
 from eightfold.compiler.tpu_mlir.network import TpuMlirNetwork
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.requantize import requantize
@@ -118,7 +117,7 @@ def test_an_add_has_every_pair(
     cases = Cases(PRESETS["base"], np.random.default_rng([seed, 5]))
     a, b, output = quantizations(cases)
     rounding = cases.rounding()
-    function = lower_tpu_mlir.add_asymmetric(("int8",) * 3, a, b, output, rounding)
+    function = asymmetric_sum(("int8",) * 3, a, b, output, rounding)
     values = elementwise.add_asymmetric(
         EVERY_BYTE[:, None],
         EVERY_BYTE[None, :],
