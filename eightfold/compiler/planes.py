@@ -9,8 +9,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from eightfold.compiler.emit.emitter import Emitter
+from eightfold.compiler.emit.regions import Tile
 from eightfold.compiler.emit.staging import Staging
-from eightfold.compiler.emit.tile import Tile
 from eightfold.compiler.step_program import StepProgram
 from eightfold.compiler.steps.channelwise import DepthwiseConvolution
 from eightfold.compiler.steps.convolution import Convolution, vectors, widened

@@ -11,8 +11,7 @@ from functools import cached_property
 from math import prod
 
 from eightfold.compiler.emit.emitter import Emitter, Loop
-from eightfold.compiler.emit.nest import Nest
-from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.emit.regions import Nest, Tile
 from eightfold.compiler.steps.channelwise import MaximumPool
 from eightfold.compiler.steps.elementwise import Pointwise, broadcast_nest, emit_elementwise
 from eightfold.compiler.steps.movement import Copy, Movement

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from eightfold.compiler.cascade.row_wise import Image, RowWise
 from eightfold.compiler.emit.memory import Block, aligned, allocate
-from eightfold.compiler.emit.staging import parts
+from eightfold.compiler.emit.regions import parts
 from eightfold.isa import Engine
 
 NONE = range(0)

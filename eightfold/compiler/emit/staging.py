@@ -1,13 +1,12 @@
 """An operator's tensors where its commands can reach them: in the scratchpad, whole or in parts."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.memory import aligned
-from eightfold.compiler.emit.nest import Nest
-from eightfold.compiler.emit.tile import Part, Tile, part_bytes
+from eightfold.compiler.emit.regions import Nest, Part, Tile, part_bytes
 from eightfold.isa import Space
 from eightfold.isa.issued import Issued
 
@@ -78,6 +77,11 @@ class Staging:
     def limit(self, whole: bool) -> int:
         """Return the bytes that a part may take: all of the room if it is the only one, or half."""
         return self.room[1] if whole else self.room[1] // 2
+
+    def needed(self, tensors: Iterable[int], sizes: Iterable[int]) -> int:
+        """Return the room for parts of these sizes, of those tensors not in the scratchpad."""
+        pairs = zip(tensors, sizes, strict=True)
+        return fits([size for tensor, size in pairs if self.resident(tensor) is None])
 
     def arrive(self, tensor: int, stop: int | None = None) -> None:
         """Load the bytes before ``stop`` of a tensor that are not there, all without it."""
@@ -196,23 +200,6 @@ def _block(shape: tuple[int, ...], image: int, part: Part) -> tuple[int, Axes]:
 def packed_steps(axes: Axes) -> list[int]:
     """Return the steps of axes (count, any step) without gaps."""
     return [prod(count for count, _ in axes[i + 1 :]) for i in range(len(axes))]
-
-
-def halvings(size: int, unit: int = 1) -> Iterator[int]:
-    """Yield ``size``, then half of it, and so on down to ``unit``, multiples of ``unit``."""
-    while True:
-        yield size
-        if size <= unit:
-            return
-        size = -(-size // (2 * unit)) * unit
-
-
-def parts(whole: range, size: int) -> list[range]:
-    """Return consecutive ranges of ``size`` that cover ``whole``; the last may be smaller."""
-    return [
-        range(start, min(start + size, whole.stop))
-        for start in range(whole.start, whole.stop, size)
-    ]
 
 
 def fits(sizes: Sequence[int]) -> int:

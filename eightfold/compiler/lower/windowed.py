@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.compiler.emit.nest import Nest
+from eightfold.compiler.emit.regions import Nest
 from eightfold.compiler.exact import (
     CompileError,
     StepFunction,

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.compiler.emit.emitter import Emitter, loop_fields
-from eightfold.compiler.emit.nest import Nest
-from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
-from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.emit.regions import Nest, Tile, halvings, parts
+from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.steps.elementwise import RUN
 from eightfold.compiler.steps.movement import AffinePiece, affine_pieces
 from eightfold.compiler.steps.step import UnaryStep

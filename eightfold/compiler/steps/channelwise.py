@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
-from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
-from eightfold.compiler.emit.tile import Part, Tile, part_bytes
+from eightfold.compiler.emit.regions import Part, Tile, halvings, part_bytes, parts
+from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.steps.dense import Channels, Outputs
 from eightfold.compiler.steps.depthwise import Depthwise, emit_depthwise
 from eightfold.compiler.steps.elementwise import RUN

@@ -15,8 +15,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
-from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
-from eightfold.compiler.emit.tile import Part, Tile
+from eightfold.compiler.emit.regions import Part, Tile, halvings, parts
+from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.steps.arriving import (
     Options,
     PipelinePart,

@@ -11,8 +11,7 @@ from itertools import product
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
-from eightfold.compiler.emit.staging import parts
-from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.emit.regions import Tile, parts
 from eightfold.compiler.steps.windowed import Axis
 from eightfold.isa import Matrix
 from eightfold.isa.issued import Interval

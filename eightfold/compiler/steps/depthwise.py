@@ -12,8 +12,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
-from eightfold.compiler.emit.staging import parts
-from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.emit.regions import Tile, parts
 from eightfold.compiler.steps.dense import Ends, Kernel, Outputs, positions, walk
 from eightfold.compiler.steps.windowed import Axis
 from eightfold.estimate.cost import MATRIX_APART

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter, loop_fields
-from eightfold.compiler.emit.nest import Nest
-from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, parts
+from eightfold.compiler.emit.regions import Nest, parts
+from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.steps.step import Step
 from eightfold.isa import Combine, Operand, Requantize, Vector
 from eightfold.isa.issued import Interval

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eightfold.compiler.emit.emitter import LOOPS, Emitter, Loop, joined
-from eightfold.compiler.emit.nest import Nest
-from eightfold.compiler.emit.staging import NoRoomError, Place, Staging, fits, packed_steps, parts
+from eightfold.compiler.emit.regions import Nest, parts
+from eightfold.compiler.emit.staging import NoRoomError, Place, Staging, fits, packed_steps
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.steps.step import Step
 from eightfold.estimate.cost import MOVE_COMMAND

@@ -8,8 +8,8 @@ import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter, loop_fields
 from eightfold.compiler.emit.memory import ALIGNMENT
-from eightfold.compiler.emit.nest import Nest
-from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
+from eightfold.compiler.emit.regions import Nest, halvings, parts
+from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.steps.elementwise import CODES, RUN, operand_tables
 from eightfold.compiler.steps.step import Step, UnaryStep

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
-from eightfold.compiler.emit.tile import Tile
+from eightfold.compiler.emit.regions import Tile
 from eightfold.compiler.steps.dense import Outputs, positions
 from eightfold.compiler.steps.depthwise import Depthwise, cycles, emit_depthwise, scans
 from eightfold.compiler.steps.windowed import Axis

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.compiler.emit.emitter import Emitter, Loop
-from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
+from eightfold.compiler.emit.regions import halvings, parts
+from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.steps.arriving import PipelinePart, emit_pipelined
 from eightfold.compiler.steps.dense import positions
 from eightfold.compiler.steps.elementwise import IDENTITY

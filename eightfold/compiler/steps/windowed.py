@@ -7,8 +7,8 @@ from itertools import groupby, product
 from typing import Self
 
 from eightfold.compiler.emit.emitter import Emitter
-from eightfold.compiler.emit.staging import NoRoomError, Staging, fits, halvings, parts
-from eightfold.compiler.emit.tile import Part, Tile, part_bytes
+from eightfold.compiler.emit.regions import Part, Tile, halvings, part_bytes, parts
+from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.steps.step import UnaryStep
 from eightfold.golden.windows import Window
 from eightfold.target.config import AcceleratorConfig
