@@ -1,8 +1,9 @@
 """An operator's tensors where its commands can reach them: in the scratchpad, whole or in parts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import TypeVar
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.memory import aligned
@@ -12,6 +13,9 @@ from eightfold.isa.issued import Issued
 
 Place = tuple[Space, int]
 """Where a tensor starts: a space and a byte offset."""
+
+Size = TypeVar("Size")
+"""What tells how large a part is."""
 
 Axes = Sequence[tuple[int, int]]
 """Of a block: how many, and the bytes from one to the next, outermost first."""
@@ -77,6 +81,18 @@ class Staging:
     def limit(self, whole: bool) -> int:
         """Return the bytes that a part may take: all of the room if it is the only one, or half."""
         return self.room[1] if whole else self.room[1] // 2
+
+    def largest(self, sizes: Iterable[Size], room: Callable[[Size], int], whole: Size) -> Size:
+        """Return the first of some sizes of a part for which there is room.
+
+        Of the ``whole`` and of the last ones all of the room may be used, else half, by turns.
+        Raises NoRoomError if there is none.
+        """
+        *larger, last = sizes
+        for size in (*larger, last):
+            if room(size) <= self.limit(size in (whole, last)):
+                return size
+        raise NoRoomError
 
     def needed(self, tensors: Iterable[int], sizes: Iterable[int]) -> int:
         """Return the room for parts of these sizes, of those tensors not in the scratchpad."""

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.compiler.emit.emitter import Emitter, loop_fields
 from eightfold.compiler.emit.regions import Nest, Tile, halvings, parts
-from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
+from eightfold.compiler.emit.staging import Staging, fits
 from eightfold.compiler.steps.elementwise import RUN
 from eightfold.compiler.steps.movement import AffinePiece, affine_pieces
 from eightfold.compiler.steps.step import UnaryStep
@@ -123,24 +124,18 @@ class Bilinear(UnaryStep):
         """Return the rows and channels of a part that fits."""
         whole = self.source_shape[3]
         channels = [size for size in halvings(whole) if size <= RUN]
-        choices = [*((h, channels[0]) for h in halvings(self.outputs)), *((1, c) for c in channels)]
-        for choice in choices:
-            only = choice in ((self.outputs, whole), choices[-1])
-            if self._size(staging, *choice) <= staging.limit(only):
-                return choice
-        raise NoRoomError
+        sizes = [*((h, channels[0]) for h in halvings(self.outputs)), *((1, c) for c in channels)]
+        return staging.largest(sizes, partial(self._size, staging), (self.outputs, whole))
 
-    def _size(self, staging: Staging, height: int, depth: int) -> int:
+    def _size(self, staging: Staging, part: tuple[int, int]) -> int:
         """Return the room that the largest part takes."""
+        height, depth = part
         sizes = []
         for rows in parts(range(self.outputs), height):
+            words = 4 * sum(patch.words.size for patch in self.patches(rows))
             inputs = len(self.rows.inputs(rows)) * self.source_shape[2] * depth
-            each = [4 * sum(patch.words.size for patch in self.patches(rows))]
-            if staging.resident(self.source) is None:
-                each.append(inputs)
-            if staging.resident(self.target) is None:
-                each.append(len(rows) * self.target_shape[2] * depth)
-            sizes.append(fits(each))
+            outputs = len(rows) * self.target_shape[2] * depth
+            sizes.append(fits([words]) + staging.needed(self.uses, (inputs, outputs)))
         return max(sizes)
 
     def _emit_part(
@@ -153,7 +148,7 @@ class Bilinear(UnaryStep):
         patches: Sequence[Patch],
         words: NDArray[np.int32],
     ) -> None:
-        staging.begin(self._size(staging, len(rows), len(channels)))
+        staging.begin(self._size(staging, (len(rows), len(channels))))
         inputs = (self.rows.inputs(rows), range(self.source_shape[2]), channels)
         outputs = (rows, range(self.target_shape[2]), channels)
         source = staging.load_tile(self.source, self.source_shape, image, inputs).slice(channels)

@@ -1,77 +1,63 @@
 """Depthwise convolution and pools: a result channel needs the input channel of the same number."""
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.regions import Part, Tile, halvings, part_bytes, parts
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
-from eightfold.compiler.steps.dense import Channels, Outputs
-from eightfold.compiler.steps.depthwise import Depthwise, emit_depthwise
+from eightfold.compiler.steps.dense import Channels, Outputs, Summed
+from eightfold.compiler.steps.depthwise import Depthwise
 from eightfold.compiler.steps.elementwise import RUN
 from eightfold.compiler.steps.side_by_side import emit_side_by_side
-from eightfold.compiler.steps.windowed import LONGEST, Axis, Windowed, alike, seen
+from eightfold.compiler.steps.windowed import LONGEST, Axis, Windowed, alike
 from eightfold.estimate.cost import LATENCY, matrix_cycles
 from eightfold.isa import Engine, Matrix, Reduce, Requantize, Vector
 from eightfold.target.config import AcceleratorConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class SummedByChannel(Windowed):
+class SummedByChannel(Summed):
     """What a depthwise kernel computes; a window that does not fit is summed up in slices."""
 
     @abstractmethod
     def kernel(self, output: tuple[int, int], channels: range) -> Depthwise:
         """Return the kernel of an output (row, column) for some channels."""
 
-    def emit(self, emitter: Emitter, staging: Staging) -> None:
-        """Emit all commands; where one position's window does not fit, in slices of it."""
-        try:
-            if max(self.rows.kernel, self.columns.kernel) > LONGEST:
-                raise NoRoomError
-            super().emit(emitter, staging)
-        except NoRoomError:
-            self._emit_slices(emitter, staging)
+    def channel_groups(self, config: AcceleratorConfig) -> list[range]:
+        return parts(range(self.target_shape[3]), min(config.lanes, config.width))
 
-    def _emit_slices(self, emitter: Emitter, staging: Staging) -> None:
-        """Emit one position and group of lanes at a time."""
-        group = min(emitter.config.lanes, emitter.config.width)
-        for image, row, column in self.positions():
-            for channels in parts(range(self.target_shape[3]), group):
-                part = (row, column, channels)
-                self.near(part)._slices(emitter, staging, image, part)
+    def _parts(self, emitter: Emitter, staging: Staging) -> Iterator[Part]:
+        if max(self.rows.kernel, self.columns.kernel) > LONGEST:
+            raise NoRoomError
+        return super()._parts(emitter, staging)
 
-    def _slices(self, emitter: Emitter, staging: Staging, image: int, part: Part) -> None:
-        """Emit the slices of a window, whose result is kept beside the room of the inputs."""
-        inner, target = self.beside_result(emitter, staging, image, part)
-        kernel = self.kernel((part[0][0], part[1][0]), part[2])
-        resident = staging.resident(self.source) is not None
-        taps = self._taps(part, None if resident else inner.room[1])
-        for number, (rows, columns) in enumerate(taps):
-            piece = kernel.window(rows, columns)
-            needed = (piece.rows.inputs(part[0]), piece.columns.inputs(part[1]), part[2])
-            inner.begin(0 if resident else fits([part_bytes(needed)]))
-            source = inner.load_tile(self.source, self.source_shape, image, needed)
-            source = seen(source, *needed[:2]).slice(part[2])
-            ends = (number == 0, number == len(taps) - 1)
-            emit_depthwise(emitter, piece, source, target, part[:2], ends)
-        staging.store_tile(self.target, self.target_shape, image, target)
-
-    def _taps(self, part: Part, room: int | None) -> list[tuple[range, range]]:
-        """Return kernel rows and columns of slices whose inputs fit half of the room, if any."""
+    def slices(self, part: Part, room: int | None) -> Iterator[tuple[Depthwise, Part]]:
+        """Yield some rows of the kernel at a time, or some columns of one."""
         kernel = range(self.rows.kernel), range(self.columns.kernel)
+        height, width = self._taps(part[2], room)
+        whole = self.kernel((part[0][0], part[1][0]), part[2])
+        for taps in product(parts(kernel[0], height), parts(kernel[1], width)):
+            piece = whole.window(*taps)
+            yield piece, (piece.rows.inputs(part[0]), piece.columns.inputs(part[1]), part[2])
+
+    def _taps(self, channels: range, room: int | None) -> tuple[int, int]:
+        """Return kernel rows and columns whose inputs fit the room, if any."""
+        whole = self.rows.kernel, self.columns.kernel
         sizes = [
-            *((height, len(kernel[1])) for height in halvings(len(kernel[0]))),
-            *((1, width) for width in halvings(len(kernel[1]))),
+            *((height, whole[1]) for height in halvings(whole[0])),
+            *((1, width) for width in halvings(whole[1])),
         ]
         for height, width in sizes:
             rows, columns = self.rows.some(range(height)), self.columns.some(range(width))
             spans = rows.span(range(1)), columns.span(range(1))
-            fit = room is None or fits([part_bytes((*spans, part[2]))]) <= room // 2
+            fit = room is None or fits([part_bytes((*spans, channels))]) <= room
             if fit and max(height, width) <= LONGEST:
-                return [(r, c) for r in parts(kernel[0], height) for c in parts(kernel[1], width)]
+                return height, width
         raise NoRoomError
 
 

@@ -25,8 +25,8 @@ from eightfold.compiler.steps.arriving import (
     emit_pipelined,
     growing,
 )
-from eightfold.compiler.steps.dense import Channels, Dense, emit_dense
-from eightfold.compiler.steps.windowed import LONGEST, Axis, Windowed, alike, seen
+from eightfold.compiler.steps.dense import Channels, Dense, Summed
+from eightfold.compiler.steps.windowed import LONGEST, Axis, alike
 from eightfold.isa import Space
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
@@ -72,10 +72,9 @@ class Im2col:
 
     def vectors(self, config: AcceleratorConfig) -> tuple[int, int]:
         """Return the vectors of all passes, with and without strips."""
-        positions = len(self.outputs) * len(self.columns) * -(-self.kernel.outputs // config.lanes)
-        ky, kx, kc = self.kernel.passes(config, self.kernel.depth)
-        packed = -(-self.kernel.weights[0].size // config.width)
-        return packed * positions, ky * kx * kc * positions
+        kernel, positions = self.kernel, len(self.outputs) * len(self.columns)
+        packed = -(-kernel.weights[0].size // config.width) * -(-kernel.outputs // config.lanes)
+        return packed * positions, kernel.vectors(config, kernel.depth, positions)
 
     def pays(self, config: AcceleratorConfig) -> bool:
         """Return whether strips of what the scratchpad has save cycles, and leave most of it."""
@@ -130,7 +129,7 @@ class Im2col:
             pixel_pitch=self.line,
         )
         down = target.crop(self.outputs, columns).transposed()
-        emit_dense(emitter, flat, windows, down, (columns, self.outputs))
+        flat.emit(emitter, windows, down, (columns, self.outputs))
 
     def clipped(self, column: int) -> tuple[int, int]:
         """Return how many columns of a window lie left and right of the input."""
@@ -168,7 +167,7 @@ class Im2col:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Convolution(Windowed):
+class Convolution(Summed):
     """CONV_2D, one group of channels or several, and FULLY_CONNECTED as a 1x1 window.
 
     ``weights`` int8 (outputs, kh, kw, depth); output channel c reads input group
@@ -232,16 +231,13 @@ class Convolution(Windowed):
                 source, target = self._tiles(staging, image)
                 self.strips.emit(emitter, source, target, staging.room[0])
             return
-        try:
-            super().emit(emitter, staging)
-        except NoRoomError:
-            self._emit_slices(emitter, staging)
+        super().emit(emitter, staging)
 
     def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
         """Emit the commands for a part, one channel group after the other."""
         for channels, depth in self._by_group(part[2]):
             kernel = self.kernel.some(channels, range(self.weights.shape[3]))
-            emit_dense(emitter, kernel, source.slice(depth), target.slice(channels), part[:2])
+            kernel.emit(emitter, source.slice(depth), target.slice(channels), part[:2])
 
     def _tiles(self, staging: Staging, image: int) -> tuple[Tile, Tile]:
         """Return where an image and its result are, both in the scratchpad."""
@@ -374,34 +370,22 @@ class Convolution(Windowed):
             last = min(channels.stop, (group + 1) * outputs)
             yield range(first, last), range(group * depth, (group + 1) * depth)
 
-    def _emit_slices(self, emitter: Emitter, staging: Staging) -> None:
-        """Emit one position at a time: for every lane group, K in slices that fit."""
-        for image, row, column in self.positions():
-            for channels in parts(range(len(self.weights)), emitter.config.lanes):
-                for outputs, depth in self._by_group(channels):
-                    part = (row, column, outputs)
-                    self.near(part)._slices(emitter, staging, image, part, depth)
+    def channel_groups(self, config: AcceleratorConfig) -> list[range]:
+        groups = parts(range(len(self.weights)), config.lanes)
+        return [outputs for channels in groups for outputs, _ in self._by_group(channels)]
 
-    def _slices(
-        self, emitter: Emitter, staging: Staging, image: int, part: Part, depth: range
-    ) -> None:
-        """Emit the slices of one position and lane group, whose result is kept beside the room."""
-        inner, target = self.beside_result(emitter, staging, image, part)
+    def slices(self, part: Part, room: int | None) -> Iterator[tuple[Dense, Part]]:
+        """Yield some input channels at a time."""
+        ((_, depth),) = self._by_group(part[2])
         rows, columns = self.rows.inputs(part[0]), self.columns.inputs(part[1])
+        sizes = halvings(len(depth))
         window = len(rows) * len(columns)
-        size = next((s for s in halvings(len(depth)) if 2 * fits([s * window]) <= inner.room[1]), 0)
+        size = next((s for s in sizes if room is None or fits([s * window]) <= room), 0)
         if not size:
             raise NoRoomError
-        slices = parts(depth, size)
-        for piece in slices:
-            inner.begin(fits([len(piece) * window]))
-            needed = (rows, columns, piece)
-            source = inner.load_tile(self.source, self.source_shape, image, needed)
-            source = seen(source, rows, columns).slice(piece)
+        for piece in parts(depth, size):
             local = range(piece.start - depth.start, piece.stop - depth.start)
-            ends = (piece is slices[0], piece is slices[-1])
-            emit_dense(emitter, self.kernel.some(part[2], local), source, target, part[:2], ends)
-        staging.store_tile(self.target, self.target_shape, image, target)
+            yield self.kernel.some(part[2], local), (rows, columns, piece)
 
 
 def widened(convolution: Convolution, config: AcceleratorConfig) -> Convolution:
@@ -439,7 +423,5 @@ def widened(convolution: Convolution, config: AcceleratorConfig) -> Convolution:
 
 def vectors(convolution: Convolution, config: AcceleratorConfig) -> int:
     """Return the vectors of all passes over one image."""
-    passes = convolution.kernel.passes(config, convolution.source_shape[3])
-    groups = -(-len(convolution.weights) // config.lanes)
     positions = convolution.rows.outputs * convolution.columns.outputs
-    return groups * int(np.prod(passes)) * positions
+    return convolution.kernel.vectors(config, convolution.source_shape[3], positions)

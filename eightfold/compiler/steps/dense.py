@@ -1,18 +1,22 @@
-"""Dense windows on the matrix engine: a lane is an output channel, K is in im2col order.
+"""Windows that are sums, on the matrix engine; the dense ones, with K in im2col order.
 
-K is packed over (kx, channel) where the input has all channels of the kernel side by side, so that
-a kernel row is one run of bytes; a tail of K is covered by weights of 0.
+In these a lane is an output channel. K is packed over (kx, channel) where the input has all
+channels of the kernel side by side, so that a kernel row is one run of bytes; a tail of K is
+covered by weights of 0.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
-from eightfold.compiler.emit.regions import Tile, parts
-from eightfold.compiler.steps.windowed import Axis
+from eightfold.compiler.emit.regions import Part, Tile, part_bytes, parts
+from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
+from eightfold.compiler.steps.windowed import Axis, Windowed, seen
 from eightfold.isa import Matrix
 from eightfold.isa.issued import Interval
 from eightfold.target.config import AcceleratorConfig
@@ -29,7 +33,7 @@ Ends = tuple[bool, bool]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kernel:
+class Kernel(ABC):
     """A convolution's kernel: int8 ``weights``, parameters, geometry.
 
     ``fill`` is the byte that stands for padding.
@@ -46,7 +50,22 @@ class Kernel:
         """Output channels."""
         return len(self.parameters["bias"])
 
+    @abstractmethod
     def emit(
+        self,
+        emitter: Emitter,
+        source: Tile,
+        target: Tile,
+        outputs: Outputs,
+        part: Ends = (True, True),
+    ) -> None:
+        """Emit the commands for the output rows and columns ``outputs`` of one image.
+
+        ``part`` is (first, last): whether the sums start here, and whether they end here; if not
+        both, all positions must fit the partial sums, and the channels fit one group.
+        """
+
+    def emit_command(
         self,
         emitter: Emitter,
         buffers: Iterable[np.ndarray],
@@ -77,7 +96,10 @@ class Kernel:
 
 
 class Dense(Kernel):
-    """A kernel whose weights are (outputs, kh, kw, depth)."""
+    """A kernel whose weights are (outputs, kh, kw, depth).
+
+    With more than one pass, as many positions at a time as there are partial sums.
+    """
 
     @property
     def depth(self) -> int:
@@ -101,6 +123,11 @@ class Dense(Kernel):
             return kh, 1, -(-kw * depth // config.width)
         return kh, kw, -(-depth // config.width)
 
+    def vectors(self, config: AcceleratorConfig, pixel_pitch: int, positions: int) -> int:
+        """Return the vectors of all passes for so many positions."""
+        groups = -(-self.outputs // config.lanes)
+        return groups * prod(self.passes(config, pixel_pitch)) * positions
+
     def buffers(self, config: AcceleratorConfig, pixel_pitch: int) -> Iterator[np.ndarray]:
         """Yield the weight buffers in the order of their passes."""
         ky, kx, kc = self.passes(config, pixel_pitch)
@@ -111,33 +138,27 @@ class Dense(Kernel):
         for first in range(0, self.outputs, config.lanes):
             yield from order[:, first : first + config.lanes]
 
-
-def emit_dense(
-    emitter: Emitter,
-    kernel: Dense,
-    source: Tile,
-    target: Tile,
-    outputs: Outputs,
-    part: Ends = (True, True),
-) -> None:
-    """Emit the commands for the output rows and columns ``outputs`` of one image.
-
-    With more than one pass, as many positions at a time as there are partial sums. ``part`` is
-    (first, last): whether the sums start here, and whether they end here; if not both, all
-    positions and channels must fit the partial sums.
-    """
-    config = emitter.config
-    y, x = kernel.rows, kernel.columns
-    passes = kernel.passes(config, source.pixel_pitch)
-    one_pass = np.prod(passes) == 1 and all(part)
-    buffers = list(kernel.buffers(config, source.pixel_pitch))
-    for some in positions(outputs, None if one_pass else config.psum_depth):
-        rows, columns = some
-        start = y.start(rows.start), x.start(columns.start)
-        counts = len(rows), len(columns)
-        command = walk(source, start, counts, (y.dilation, y.stride), (x.dilation, x.stride))
-        command = command.with_fields(ky=passes[0], kx=passes[1], kc=passes[2])
-        kernel.emit(emitter, buffers, command, source.interval(y.span(rows)), target, some, part)
+    def emit(
+        self,
+        emitter: Emitter,
+        source: Tile,
+        target: Tile,
+        outputs: Outputs,
+        part: Ends = (True, True),
+    ) -> None:
+        config = emitter.config
+        y, x = self.rows, self.columns
+        passes = self.passes(config, source.pixel_pitch)
+        one_pass = prod(passes) == 1 and all(part)
+        buffers = list(self.buffers(config, source.pixel_pitch))
+        for some in positions(outputs, None if one_pass else config.psum_depth):
+            rows, columns = some
+            start = y.start(rows.start), x.start(columns.start)
+            counts = len(rows), len(columns)
+            command = walk(source, start, counts, (y.dilation, y.stride), (x.dilation, x.stride))
+            command = command.with_fields(ky=passes[0], kx=passes[1], kc=passes[2])
+            reads = source.interval(y.span(rows))
+            self.emit_command(emitter, buffers, command, reads, target, some, part)
 
 
 def walk(
@@ -181,3 +202,47 @@ def positions(outputs: Outputs, limit: int | None) -> Iterator[Outputs]:
     height = max(1, limit // width)
     height = -(-len(rows) // -(-len(rows) // height))  # parts of nearly equal size
     yield from product(parts(rows, height), parts(columns, width))
+
+
+class Summed(Windowed):
+    """Windows that kernels compute; where the inputs of one position do not fit, slice by slice."""
+
+    def emit(self, emitter: Emitter, staging: Staging) -> None:
+        """Emit all commands, in parts, or else one position and some channels at a time."""
+        try:
+            super().emit(emitter, staging)
+        except NoRoomError:
+            images, height, width = map(range, self.target_shape[:3])
+            groups = self.channel_groups(emitter.config)
+            for image, row, column, channels in product(images, height, width, groups):
+                part = (range(row, row + 1), range(column, column + 1), channels)
+                self.near(part)._emit_slices(emitter, staging, image, part)
+
+    @abstractmethod
+    def channel_groups(self, config: AcceleratorConfig) -> Sequence[range]:
+        """Return the output channels of which partial sums are kept at once."""
+
+    @abstractmethod
+    def slices(self, part: Part, room: int | None) -> Iterator[tuple[Kernel, Part]]:
+        """Yield kernels whose sums add up to one position's, and the inputs that each needs.
+
+        These have ``room`` bytes, or are there. Raises NoRoomError if the smallest do not fit.
+        """
+
+    def _emit_slices(self, emitter: Emitter, staging: Staging, image: int, part: Part) -> None:
+        """Emit the slices of a window, whose result is kept at the end of the room if need be."""
+        address, room = staging.room
+        if staging.resident(self.target) is None:
+            room -= fits([part_bytes(part)])
+            target = Tile.packed(address + room, *part)
+        else:
+            target = staging.result_tile(self.target, self.target_shape, image, part)
+        inner = Staging(emitter, staging.places, (address, room))
+        outside = inner.resident(self.source) is None
+        slices = list(self.slices(part, room // 2 if outside else None))
+        for number, (kernel, needed) in enumerate(slices):
+            inner.begin(fits([part_bytes(needed)]) if outside else 0)
+            source = inner.load_tile(self.source, self.source_shape, image, needed)
+            near = seen(source, *needed[:2]).slice(needed[2])
+            kernel.emit(emitter, near, target, part[:2], (number == 0, number == len(slices) - 1))
+        staging.store_tile(self.target, self.target_shape, image, target)

@@ -48,6 +48,28 @@ class Depthwise(Kernel):
         parameters = {name: values[part] for name, values in self.parameters.items()}
         return replace(self, weights=self.weights[:, :, part], parameters=parameters)
 
+    def emit(
+        self,
+        emitter: Emitter,
+        source: Tile,
+        target: Tile,
+        outputs: Outputs,
+        part: Ends = (True, True),
+    ) -> None:
+        config = emitter.config
+        group = min(config.lanes, config.width)
+        for scan in scans(config, emitter.memory, self, outputs):
+            if group == config.lanes:
+                _emit_scan(emitter, self, scan, source, target, part)
+                continue
+            # Lanes without a byte of their own: a command for each group.
+            for local in parts(range(self.outputs), group):
+                behind = source.channels.start
+                channels = range(behind + local.start, behind + local.stop)
+                into = target.channels.start
+                results = target.slice(range(into + local.start, into + local.stop))
+                _emit_scan(emitter, self.some(local), scan, source.slice(channels), results, part)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scan:
@@ -190,34 +212,6 @@ def cycles(
     return found
 
 
-def emit_depthwise(
-    emitter: Emitter,
-    kernel: Depthwise,
-    source: Tile,
-    target: Tile,
-    outputs: Outputs,
-    part: Ends = (True, True),
-) -> None:
-    """Emit the commands for the output rows and columns ``outputs`` of one image.
-
-    ``part`` is (first, last): whether the sums start here, and whether they end here; if not both,
-    all positions must fit the partial sums, and the channels fit one group.
-    """
-    config = emitter.config
-    group = min(config.lanes, config.width)
-    for scan in scans(config, emitter.memory, kernel, outputs):
-        if group == config.lanes:
-            _emit_scan(emitter, kernel, scan, source, target, part)
-            continue
-        # Lanes without a byte of their own: a command for each group.
-        for local in parts(range(kernel.outputs), group):
-            behind = source.channels.start
-            channels = range(behind + local.start, behind + local.stop)
-            into = target.channels.start
-            results = target.slice(range(into + local.start, into + local.stop))
-            _emit_scan(emitter, kernel.some(local), scan, source.slice(channels), results, part)
-
-
 def _emit_scan(
     emitter: Emitter, kernel: Depthwise, scan: Scan, source: Tile, target: Tile, part: Ends
 ) -> None:
@@ -243,7 +237,7 @@ def _emit_scan(
     streamed = replace(y, kernel=scan.passes[0] * scan.taps[0])  # the last ones weigh 0
     reads = source.interval(streamed.span(rows), beyond=config.vector)
     buffers = _buffers(config, kernel, scan)
-    kernel.emit(emitter, buffers, command, reads, target, scan.outputs, part)
+    kernel.emit_command(emitter, buffers, command, reads, target, scan.outputs, part)
 
 
 def _buffers(config: AcceleratorConfig, kernel: Depthwise, scan: Scan) -> Iterator[np.ndarray]:

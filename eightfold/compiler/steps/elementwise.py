@@ -8,10 +8,9 @@ import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter, loop_fields
 from eightfold.compiler.emit.regions import Nest, parts
-from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
+from eightfold.compiler.emit.staging import NoRoomError, Staging
 from eightfold.compiler.steps.step import Step
 from eightfold.isa import Combine, Operand, Requantize, Vector
-from eightfold.isa.issued import Interval
 
 RUN = 1 << 15
 """Longest run of a command, below the field's limit and a multiple of every vector."""
@@ -98,10 +97,7 @@ def _command(
         **operand_tables(emitter, operation.tables),
         **loop_fields(nest.loops, *steps),
     )
-    *reads, writes = (
-        Interval.of_runs(start, 1 if same else run, nest.axes(i))
-        for i, (start, same) in enumerate(zip(nest.starts, (*repeated, False), strict=True))
-    )
+    *reads, writes = nest.intervals(*(1 if same else run for same in (*repeated, False)))
     emitter.vector(command, reads, writes)
 
 
@@ -140,12 +136,9 @@ class Pointwise(Step):
     def _emit(self, emitter: Emitter, staging: Staging, nest: Nest, whole: bool = False) -> None:
         """Emit a block of the result; halved along its first axis until it fits."""
         spans = [nest.span(i) for i in range(len(self.uses))]
-        places = map(staging.resident, self.uses)
-        room = fits([span for span, place in zip(spans, places, strict=True) if place is None])
+        room = staging.needed(self.uses, spans)
         if room > staging.limit(whole):
-            halves = nest.halves(
-                next((i for i, loop in enumerate(nest.loops) if loop[0] > 1), None)
-            )
+            halves = nest.halves(nest.first)
             if not halves:
                 raise NoRoomError
             for half in halves:

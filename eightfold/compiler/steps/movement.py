@@ -203,10 +203,9 @@ def _through_room(
         emitter.move(source, local, 1, zip(counts, here, packed, strict=True))
         emitter.move(local, target, 1, zip(counts, packed, there, strict=True))
         return
-    place = next((i for i, count in enumerate(counts[:-1]) if count > 1), None)
     last = len(counts) - 1
     runs = (nest.some(last, part.start, len(part)) for part in parts(range(counts[-1]), limit))
-    for piece in runs if place is None else nest.halves(place):
+    for piece in runs if nest.first == last else nest.halves(nest.first):
         _through_room(emitter, staging, spaces, piece)
 
 
@@ -406,15 +405,14 @@ class Gather(Step):
         spaces = staging.places[self.source][0], staging.places[self.target][0]
         result = 0 if spaces in SPACES[Opcode.GATHER] else nest.size(1)
         span = nest.span(2) - 1 + self.index_bytes
-        sizes = [result] if staging.resident(self.indices) is not None else [result, span]
-        if fits(sizes) > staging.limit(whole):
-            place = next((i for i, loop in enumerate(nest.loops) if loop[0] > 1), None)
-            if place is None:
+        room = fits([result]) + staging.needed([self.indices], [span])
+        if room > staging.limit(whole):
+            if (place := nest.first) is None:
                 raise NoRoomError
             for half in nest.cut(place, nest.loops[place][0] // 2):
                 self._emit(emitter, staging, half)
             return
-        staging.begin(fits(sizes))
+        staging.begin(room)
         indices = staging.load(self.indices, nest.starts[2], span)
         source, target = (
             (staging.places[tensor][0], staging.places[tensor][1] + start)

@@ -105,7 +105,7 @@ class Reduction(UnaryStep):
 
     def _emit(self, emitter: Emitter, staging: Staging, nest: Nest, whole: bool = False) -> None:
         """Emit a part of the result; halved along its first kept group until it fits."""
-        room = fits([nest.size(self.uses.index(t)) for t in staging.outside(self.uses)])
+        room = staging.needed(self.uses, map(nest.size, (0, 1)))
         if room <= staging.limit(whole):
             staging.begin(room)
             self._part(emitter, staging, nest)
@@ -178,9 +178,7 @@ class Reduction(UnaryStep):
             **loop_fields(kept, "a_step", "target_step"),
             **loop_fields(taps, "a_window", count="window"),
         )
-        reads, writes = (
-            Interval.of_runs(start, 1, nest.axes(i)) for i, start in enumerate(nest.starts)
-        )
+        reads, writes = nest.intervals()
         emitter.vector(command, [reads], writes)
 
     def _operation(self, emitter: Emitter, in_rows: bool) -> Vector:
@@ -275,21 +273,22 @@ class ScaledRows(UnaryStep):
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands, as many rows at a time as fit, or parts of one row."""
-        outside = staging.outside(self.uses)
-        for count in halvings(self.rows):
-            size = fits([count * self.length] * len(outside))
-            if size <= staging.limit(count in (1, self.rows)):
-                break
-        else:
-            count = 0
-        if not count or self.length > RUN:
+
+        def room(count: int) -> int:
+            return staging.needed(self.uses, [count * self.length] * 2)
+
+        try:
+            if self.length > RUN:
+                raise NoRoomError
+            count = staging.largest(halvings(self.rows), room, self.rows)
+        except NoRoomError:
             for row in range(self.rows):
-                self._emit_in_parts(emitter, staging, row * self.length, len(outside))
+                self._emit_in_parts(emitter, staging, row * self.length)
             return
         for rows in parts(range(self.rows), count):
             offset = rows.start * self.length
             size = len(rows) * self.length
-            staging.begin(fits([size] * len(outside)))
+            staging.begin(room(len(rows)))
             source, target = self._places(staging, offset, size)
             emit_scaled_rows(emitter, self.scaling, source, target, len(rows), self.length)
             staging.store(self.target, offset, size, target)
@@ -299,13 +298,13 @@ class ScaledRows(UnaryStep):
         source = staging.load(self.source, offset, size)
         return source, staging.result(self.target, offset, size)
 
-    def _emit_in_parts(self, emitter: Emitter, staging: Staging, start: int, outside: int) -> None:
+    def _emit_in_parts(self, emitter: Emitter, staging: Staging, start: int) -> None:
         """Emit a row from byte ``start`` on: its maximum, its sum, then the scaling, by parts.
 
         What the first two write is overwritten by the third.
         """
         size = min(RUN, self.length)
-        if outside:
+        if outside := len(staging.outside(self.uses)):
             size = min(size, (staging.room[1] // 2 // outside - ALIGNMENT) // ALIGNMENT * ALIGNMENT)
         if size < 1:
             raise NoRoomError
@@ -387,8 +386,7 @@ class Product(Step):
 
     def _emit(self, emitter: Emitter, staging: Staging, nest: Nest) -> None:
         """Emit some elements; halved until a command has fields for them, and all fits."""
-        places = map(staging.resident, self.uses)
-        room = fits([nest.size(i) for i, place in enumerate(places) if place is None])
+        room = staging.needed(self.uses, map(nest.size, range(3)))
         fit = room <= staging.limit(nest == self.whole)
         halves = () if fit and _is_command(nest) else _halves(nest)
         for half in halves:
@@ -415,10 +413,7 @@ class Product(Step):
             **loop_fields([n for n in outer if n[0] > 1], "a_step", "b_step", "target_step"),
             **loop_fields(factored(depth, a_step, b_step), "a_window", "b_window", count="window"),
         )
-        *reads, writes = (
-            Interval.of_runs(start, 1, nest.axes(tensor))
-            for tensor, start in enumerate(nest.starts)
-        )
+        *reads, writes = nest.intervals()
         emitter.vector(command, reads, writes)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.regions import Tile
 from eightfold.compiler.steps.dense import Outputs, positions
-from eightfold.compiler.steps.depthwise import Depthwise, cycles, emit_depthwise, scans
+from eightfold.compiler.steps.depthwise import Depthwise, cycles, scans
 from eightfold.compiler.steps.windowed import Axis
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
@@ -112,7 +112,7 @@ class SideBySide:
         for piece in self.pieces(emitter.config):
             for number, (plane, kernel) in enumerate(self.parts):
                 ends = (number == 0, number == len(self.parts) - 1)
-                emit_depthwise(emitter, kernel, sources[plane], wide, piece, ends)
+                kernel.emit(emitter, sources[plane], wide, piece, ends)
 
 
 def best_side_by_side(
@@ -156,6 +156,6 @@ def emit_side_by_side(
         way = best_side_by_side(emitter.config, emitter.memory, kernel, outputs, count)
     if way is None or way.factor == way.count == 1:
         assert count == 1
-        emit_depthwise(emitter, kernel, source, target, outputs)
+        kernel.emit(emitter, source, target, outputs)
     else:
         way.emit(emitter, source, target)

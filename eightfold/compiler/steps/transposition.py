@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from eightfold.compiler.emit.emitter import Emitter, Loop
 from eightfold.compiler.emit.regions import halvings, parts
-from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
+from eightfold.compiler.emit.staging import NoRoomError, Staging
 from eightfold.compiler.steps.arriving import PipelinePart, emit_pipelined
 from eightfold.compiler.steps.dense import positions
 from eightfold.compiler.steps.elementwise import IDENTITY
@@ -349,7 +349,7 @@ class Transposition(Movement):
 
     def _room(self, staging: Staging, some: Swap) -> int:
         """Return the bytes that a part takes of the room."""
-        return fits([some.size] * len(staging.outside((self.source, self.target))))
+        return staging.needed((self.source, self.target), [some.size] * 2)
 
 
 def _axes(

@@ -8,7 +8,7 @@ from typing import Self
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.regions import Part, Tile, halvings, part_bytes, parts
-from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
+from eightfold.compiler.emit.staging import Staging
 from eightfold.compiler.steps.step import UnaryStep
 from eightfold.golden.windows import Window
 from eightfold.target.config import AcceleratorConfig
@@ -176,23 +176,7 @@ class Windowed(UnaryStep):
         return self.rows.inputs(rows), self.columns.inputs(columns), self.input_channels(channels)
 
     def _room(self, staging: Staging, part: Part) -> int:
-        pieces = {self.source: self._inputs(part), self.target: part}
-        return fits([part_bytes(pieces[tensor]) for tensor in staging.outside(pieces)])
-
-    def beside_result(
-        self, emitter: Emitter, staging: Staging, image: int, part: Part
-    ) -> tuple[Staging, Tile]:
-        """Return the result of a part, at the end of the room if need be, and what is left of it.
-
-        For parts whose inputs come one after the other.
-        """
-        address, room = staging.room
-        if staging.resident(self.target) is None:
-            room -= fits([part_bytes(part)])
-            target = Tile.packed(address + room, *part)
-        else:
-            target = staging.result_tile(self.target, self.target_shape, image, part)
-        return Staging(emitter, staging.places, (address, room)), target
+        return staging.needed(self.uses, map(part_bytes, (self._inputs(part), part)))
 
     def _parts(self, emitter: Emitter, staging: Staging) -> Iterator[Part]:
         """Yield parts: whole rows if possible, then fewer channels, then fewer columns."""
@@ -204,17 +188,11 @@ class Windowed(UnaryStep):
             *((1, width, c) for c in halvings(depth, lanes)),
             *((1, w, min(lanes, depth)) for w in halvings(width)),
         ]
-        for candidate in candidates:
-            first = (range(candidate[0]), range(candidate[1]), range(candidate[2]))
-            only = candidate in (size, candidates[-1])
-            if self._room(staging, first) <= staging.limit(only):
-                break
-        else:
-            raise NoRoomError
-        rows, columns, channels = map(parts, map(range, size), candidate)
-        yield from product(rows, columns, channels)
 
-    def positions(self) -> Iterator[tuple[int, range, range]]:
-        """Yield image, row and column of each output position."""
-        for image, row, column in product(*map(range, self.target_shape[:3])):
-            yield image, range(row, row + 1), range(column, column + 1)
+        def room(candidate: tuple[int, int, int]) -> int:
+            rows, columns, channels = map(range, candidate)
+            return self._room(staging, (rows, columns, channels))
+
+        sizes = staging.largest(candidates, room, size)
+        rows, columns, channels = map(parts, map(range, size), sizes)
+        yield from product(rows, columns, channels)
