@@ -239,9 +239,15 @@ class Draft:
             and tensor not in self.outputs()
         )
 
-    def producer(self, tensor: int) -> Operator:
-        """Return the operator that computes a tensor that is `between`."""
-        return self._operators[self._producers[tensor]]
+    def producer(self, tensor: int) -> Operator | None:
+        """Return the operator that computes a tensor that is `between`; None if it is not."""
+        return self._operators[self._producers[tensor]] if self.between(tensor) else None
+
+    def merge(self, rule: str, first: Operator, merged: Operator, text: str = "") -> None:
+        """Put an operator in the place of that of its number and of the one before, and say so."""
+        self.remove(first)
+        self.replace(self._operators[merged.index], merged)
+        self.say(rule, [first.index, merged.index], text or f"one {merged.name} of both")
 
     def constant(
         self, like: Tensor | None, data: np.ndarray, quantization: Quantization | None = None

@@ -129,9 +129,8 @@ def compose(draft: Draft) -> None:
         if before is not None:
             first, inner = before
             table = function.table[inner.table.astype(np.int64) + 128]
-            draft.remove(first)
-            draft.replace(operator, as_table(operator, Function(inner.source, table)))
-            draft.say("tables", [first.index, operator.index], "one table of both")
+            merged = as_table(operator, Function(inner.source, table))
+            draft.merge("tables", first, merged, "one table of both")
         elif operator.name not in UNARY | {TABLE}:
             draft.replace(operator, as_table(operator, function))
             draft.say("tables", [operator.index], "its constant becomes a table")
@@ -145,8 +144,6 @@ def as_table(operator: Operator, function: Function) -> Operator:
 
 def _function_before(draft: Draft, function: Function) -> tuple[Operator, Function] | None:
     """Return the operator whose result only this function reads, if it is one of a byte too."""
-    if not draft.between(function.source):
-        return None
     first = draft.producer(function.source)
-    inner = function_of(draft.graph, first, draft.reference)
-    return None if inner is None else (first, inner)
+    inner = first and function_of(draft.graph, first, draft.reference)
+    return (first, inner) if first and inner else None

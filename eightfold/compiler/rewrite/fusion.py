@@ -56,14 +56,11 @@ def clamp(draft: Draft) -> None:
             draft.remove(operator)
             draft.stand_in(target, source)
             draft.say("clamps", [operator.index], "it changes no code that there is")
-        elif draft.between(source) and draft.producer(source).name in CLAMPING:
-            first = draft.producer(source)
+        elif (first := draft.producer(source)) and first.name in CLAMPING:
             options = {**first.options, "clamp": inner(bounds, first.options.get("clamp"))}
             merged = replace(first, index=operator.index, outputs=(target,), options=options)
-            draft.remove(first)
-            draft.replace(operator, merged)
             text = f"{first.name} clamps to {bounds[0]} to {bounds[1]}"
-            draft.say("clamps", [first.index, operator.index], text)
+            draft.merge("clamps", first, merged, text)
 
 
 def reach(interval: Interval) -> tuple[int, int]:

@@ -245,21 +245,19 @@ def _tap_sums(call: OperatorCall, low: Ints, high: Ints) -> tuple[Ints, Ints] | 
     """
     weights = call.constant(1).astype(np.float64)
     positive, negative = np.maximum(weights, 0), np.minimum(weights, 0)
-    if call.operator.name == "FULLY_CONNECTED":
-        filters = call.quantization(1)
-        if filters.zero_point.any() or weights.shape[1] != len(low):
-            return None
-        least, most = (positive @ a + negative @ b for a, b in ((low, high), (high, low)))
-        return least.astype(np.int64), most.astype(np.int64)
+    if call.operator.name == "FULLY_CONNECTED" and call.quantization(1).zero_point.any():
+        return None
     if call.operator.name == "DEPTHWISE_CONV_2D":
         repeats = weights.shape[3] // len(low)
         low, high = np.repeat(low, repeats), np.repeat(high, repeats)
         least = (positive * low + negative * high)[0].transpose(2, 0, 1)
         most = (positive * high + negative * low)[0].transpose(2, 0, 1)
-    elif weights.shape[3] == len(low):
+    elif weights.shape[-1] == len(low):
         least, most = (positive @ a + negative @ b for a, b in ((low, high), (high, low)))
     else:
         return None
+    if call.operator.name == "FULLY_CONNECTED":
+        return least.astype(np.int64), most.astype(np.int64)
     shape = call.input(0).shape
     window = call.filter_window()
     inside = [patterns(window, axis, shape[1 + axis]) for axis in (0, 1)]

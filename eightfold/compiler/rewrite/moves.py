@@ -73,10 +73,8 @@ def _stays(draft: Draft, operator: Operator) -> bool:
 
 def _before(draft: Draft, operator: Operator, names: frozenset[str]) -> Operator | None:
     """Return the operator of these names whose result is the first input, if only this reads it."""
-    if not operator.inputs or not draft.between(operator.inputs[0]):
-        return None
-    first = draft.producer(operator.inputs[0])
-    return first if first.name in names and runs(draft.graph, first) else None
+    first = draft.producer(operator.inputs[0]) if operator.inputs else None
+    return first if first and first.name in names and runs(draft.graph, first) else None
 
 
 def _merge_renaming(draft: Draft, operator: Operator) -> None:
@@ -94,7 +92,7 @@ def _merge_renaming(draft: Draft, operator: Operator) -> None:
     merged = replace(
         operator, name="RESHAPE", inputs=(first.inputs[0], sizes), options={"new_shape": shape}
     )
-    _merged(draft, first, operator, merged)
+    draft.merge("moves", first, merged)
 
 
 def _merge_transposed(draft: Draft, operator: Operator) -> None:
@@ -107,7 +105,7 @@ def _merge_transposed(draft: Draft, operator: Operator) -> None:
         return
     axes = inner.constant(1).reshape(-1)[node.constant(1).reshape(-1)]
     permutation = draft.constant(node.input(1), axes.astype(np.int32))
-    _merged(draft, first, operator, replace(operator, inputs=(first.inputs[0], permutation)))
+    draft.merge("moves", first, replace(operator, inputs=(first.inputs[0], permutation)))
 
 
 def _merge_joined(draft: Draft, operator: Operator) -> None:
@@ -116,27 +114,18 @@ def _merge_joined(draft: Draft, operator: Operator) -> None:
         return
     rank = len(draft.tensors[operator.outputs[0]].shape)
     for tensor in operator.inputs:
-        if operator.inputs.count(tensor) > 1 or not draft.between(tensor):
-            continue
         first = draft.producer(tensor)
-        axes = {
-            each.options["axis"] % rank for each in (operator, first) if each.name == operator.name
-        }
-        if first.name != operator.name or len(axes) > 1:
+        if operator.inputs.count(tensor) > 1 or first is None or first.name != operator.name:
+            continue
+        if len({each.options["axis"] % rank for each in (operator, first)}) > 1:
             continue
         parts = [draft.tensors[part] for part in (*first.inputs, tensor)]
         if not all(same_quantization(parts[0], part) for part in parts):
             continue
         place = operator.inputs.index(tensor)
         inputs = (*operator.inputs[:place], *first.inputs, *operator.inputs[place + 1 :])
-        _merged(draft, first, operator, replace(operator, inputs=inputs))
+        draft.merge("moves", first, replace(operator, inputs=inputs))
         return
-
-
-def _merged(draft: Draft, first: Operator, second: Operator, merged: Operator) -> None:
-    draft.remove(first)
-    draft.replace(second, merged)
-    draft.say("moves", [first.index, second.index], f"one {merged.name} of both")
 
 
 ABSORBING = frozenset(
@@ -157,10 +146,8 @@ def _lift(draft: Draft, operator: Operator) -> None:
     node = Node(draft.tensors, first)
     if function.source != first.outputs[0] or node.is_constant(0) or node.is_computed(1):
         return
-    if not draft.between(first.inputs[0]):
-        return
     producer = draft.producer(first.inputs[0])
-    if producer.name not in ABSORBING and not bytewise(graph, producer):
+    if producer is None or not (producer.name in ABSORBING or bytewise(graph, producer)):
         return
     target = draft.tensors[operator.outputs[0]]
     between = draft.tensor(replace(target, shape=node.shape()))
