@@ -57,7 +57,7 @@ class StepProgram:
             cascade = cascades.get(number)
             program.steps.append(cascade or self.steps[number])
             program.owners.append(self.owners[number])
-            number += len(cascade.parts) if cascade else 1
+            number += len(cascade.owners) if cascade else 1
         program._computed = {t for step in program.steps for t in step.targets}
         return program
 

@@ -1,6 +1,6 @@
 """Which consecutive steps of a program can be a cascade."""
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from eightfold.compiler.cascade.row_wise import RowWise, row_wise
@@ -65,22 +65,12 @@ class Chains:
     def chain(self, steps: range, outside: frozenset[int]) -> Chain:
         """Return consecutive sound steps as a chain."""
         parts = self._parts(steps)
-        sizes = self._sizes(parts)
+        sizes = {tensor: self.program.size(tensor) for part in parts for tensor in part.whole}
         chain = Chain(parts, self.results(steps), frozenset(), sizes)
         return replace(chain, outside=outside & {*chain.images, *sizes})
 
     def cascade(self, steps: range, choice: Choice) -> Cascade:
         """Return consecutive sound steps as one."""
-        parts = self._parts(steps)
-        return Cascade(
-            target=parts[-1].target,
-            parts=parts,
-            owners=tuple(self.program.owners[steps.start : steps.stop]),
-            results=self.results(steps),
-            sizes=self._sizes(parts),
-            choice=choice,
-        )
-
-    def _sizes(self, parts: Sequence[RowWise]) -> dict[int, int]:
-        """Return the bytes of operands that every row needs whole."""
-        return {tensor: self.program.size(tensor) for part in parts for tensor in part.whole}
+        chain = self.chain(steps, frozenset())
+        owners = tuple(self.program.owners[steps.start : steps.stop])
+        return Cascade(target=chain.steps[-1].target, chain=chain, owners=owners, choice=choice)

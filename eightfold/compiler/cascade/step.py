@@ -1,7 +1,7 @@
 """A cascade as one step of a program; which were chosen, and why."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from eightfold.compiler.cascade.row_wise import Held, RowWise
@@ -19,25 +19,21 @@ from eightfold.target.memory import MemoryTiming
 class Cascade(Step):
     """Consecutive steps, strip by strip; ``target`` is the last one's result.
 
-    ``parts`` are the steps by rows, in order, ``owners`` the operator of each; ``results`` the
-    tensors that are there whole afterwards: all others between the steps never are. ``sizes``:
-    bytes of operands that every row needs whole.
+    ``chain`` has the steps by rows, as if all their tensors were in the scratchpad, ``owners`` the
+    operator of each step. Tensors between the steps that are no results are never there whole.
     """
 
-    parts: tuple[RowWise, ...]
+    chain: Chain
     owners: tuple[int, ...]
-    results: frozenset[int]
-    sizes: Mapping[int, int]
     choice: Choice
 
     @property
     def uses(self) -> tuple[int, ...]:
         """Operands from before, then results, by storage."""
-        made = {part.target for part in self.parts}
-        read = [tensor for part in self.parts for tensor in (*part.sources, *part.whole)]
-        given = dict.fromkeys(tensor for tensor in read if tensor not in made)
-        last = self.parts[-1].target
-        return (*given, *sorted(self.results - {last}), last)
+        chain = self.chain
+        read = [tensor for step in chain.steps for tensor in (*step.sources, *step.whole)]
+        given = dict.fromkeys(tensor for tensor in read if tensor not in chain.producers)
+        return (*given, *sorted(chain.results - {self.target}), self.target)
 
     @cached_property
     def _schedules(self) -> dict[frozenset[int], Schedule]:
@@ -46,14 +42,13 @@ class Cascade(Step):
 
     @property
     def targets(self) -> tuple[int, ...]:
-        return tuple(tensor for tensor in self.uses if tensor in self.results)
+        return tuple(tensor for tensor in self.uses if tensor in self.chain.results)
 
     def schedule(self, outside: frozenset[int]) -> Schedule:
         """Return the strips if these tensors are not in the scratchpad."""
         within = outside & frozenset(self.uses)
         if within not in self._schedules:
-            chain = Chain(self.parts, self.results, within, self.sizes)
-            self._schedules[within] = Schedule(chain, self.choice)
+            self._schedules[within] = Schedule(replace(self.chain, outside=within), self.choice)
         return self._schedules[within]
 
     def room_beside(self, config: AcceleratorConfig, outside: Collection[int]) -> int:
@@ -85,7 +80,7 @@ class Strips:
         self._used: dict[tuple[int, int, int], tuple[Held, int, int]] = {}
         actions = list(self.schedule.actions())
         begin = len(self.emitter.issued)
-        images = chain.images[self.cascade.parts[-1].target].count
+        images = chain.images[self.cascade.target].count
         for image in range(images):
             for action in actions:
                 first = len(self.emitter.issued)
