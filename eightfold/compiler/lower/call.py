@@ -110,14 +110,11 @@ class Call(OperatorCall):
 
     def geometry(self, window: Window, **others: Any) -> dict[str, Any]:
         """Return what every operator with a window over images has, and ``others``."""
-        source = self.input(0)
-        target = self.output
-        return {
-            "source": source.index,
-            "target": target.index,
-            "source_shape": source.shape,
-            "target_shape": target.shape,
-            "rows": Axis.of(window, 0, source.shape[1]),
-            "columns": Axis.of(window, 1, source.shape[2]),
-            **others,
-        }
+        rows, columns = (Axis.of(window, axis, self.input(0).shape[1 + axis]) for axis in (0, 1))
+        return self.images(rows=rows, columns=columns, **others)
+
+    def images(self, **others: Any) -> dict[str, Any]:
+        """Return the first input and the output with their shapes, and ``others``."""
+        source, target = self.input(0), self.output
+        tensors = {"source": source.index, "target": target.index}
+        return {**tensors, "source_shape": source.shape, "target_shape": target.shape, **others}

@@ -21,6 +21,7 @@ from eightfold.compiler.steps.movement import (
     copies,
     cycles,
     filled,
+    rearranged,
 )
 from eightfold.compiler.steps.step import Alias
 from eightfold.compiler.steps.transposition import Swap, Transposition, best_way, swapped
@@ -113,8 +114,7 @@ def transposed(source: int, target: int, swap: Swap, config: AcceleratorConfig) 
     """Return what gives ``target`` the matrices of bytes of ``source``, each transposed."""
     shape = (swap.outer, swap.rows, swap.columns)
     places = np.arange(prod(shape)).reshape(shape).swapaxes(1, 2)
-    step = Movement(target=target, copies=tuple(copies(places, source, shape, 1)))
-    return _quicker(step, source, swap, config)
+    return _quicker(rearranged(target, places, source, shape), source, swap, config)
 
 
 def _quicker(step: Movement, source: int, swap: Swap, config: AcceleratorConfig) -> Movement:
@@ -162,11 +162,9 @@ def resize_nearest_neighbor(call: Call) -> Steps:
     whole = np.arange(prod(source.shape)).reshape(source.shape)
     middle = np.arange(prod(between)).reshape(between)
     temporary = call.temporary(prod(between))
-    first = copies(whole[:, rows], source.index, source.shape, 1)
-    then = copies(middle[:, :, columns], temporary, between, 1)
     return (
-        Movement(target=temporary, copies=tuple(first)),
-        Movement(target=target.index, copies=tuple(then)),
+        rearranged(temporary, whole[:, rows], source.index, source.shape),
+        rearranged(target.index, middle[:, :, columns], temporary, between),
     )
 
 

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from eightfold.compiler.exact import CompileError, one_pair
+from eightfold.compiler.exact import CompileError, StepFunction, one_pair
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.steps.elementwise import (
     CODES,
@@ -26,7 +26,11 @@ from eightfold.golden.binary import (
     rescaled_operand,
 )
 from eightfold.golden.comparison import compared_operand, sliced_condition
-from eightfold.golden.fixed_point import quantize_multiplier, quantize_multiplier_smaller_than_one
+from eightfold.golden.fixed_point import (
+    INT32_MAX,
+    quantize_multiplier,
+    quantize_multiplier_smaller_than_one,
+)
 from eightfold.golden.rectifiers import prelu_scales
 from eightfold.golden.requantize import requantize
 from eightfold.isa import Combine, Reduce
@@ -300,17 +304,14 @@ def least_sources(parameters: dict[str, int], results: np.ndarray) -> np.ndarray
     """Return the least numbers from 0 on that ``parameters`` requantize to ``results``.
 
     None if there are none for some, or if a left shift may wrap. Without one the results do not
-    decrease, so that halving finds the least one. Those below that of 0 do not matter: 0.
+    decrease. Those below that of 0 do not matter: 0.
     """
     if parameters["left"]:
         return None
-    low, high = np.full(results.shape, -1), np.full(results.shape, (1 << 31) - 1)
-    while np.any(high - low > 1):
-        middle = (low + high) // 2
-        reaches = requantize(middle, **parameters) >= results
-        low, high = np.where(reaches, low, middle), np.where(reaches, middle, high)
-    found = requantize(high, **parameters) == np.maximum(results, requantize(0, **parameters))
-    return high if found.all() else None
+    function = StepFunction.of(lambda n: requantize(n, **parameters), -129, 127, 0, INT32_MAX)
+    least = np.minimum(np.array(function.steps)[results + 128], INT32_MAX)
+    found = requantize(least, **parameters) == np.maximum(results, requantize(0, **parameters))
+    return least if found.all() else None
 
 
 def _requantize(call: Call, multiplier: Sequence[int | np.ndarray]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from eightfold.compiler.exact import CompileError, one_pair
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.steps.channelwise import SumPool
 from eightfold.compiler.steps.elementwise import CODES, IDENTITY
-from eightfold.compiler.steps.movement import Copy, Movement, copies
+from eightfold.compiler.steps.movement import Copy, Movement, rearranged
 from eightfold.compiler.steps.reduction import Group, Reduction, ScaledRows, grouped, is_direct
 from eightfold.compiler.steps.windowed import Axis
 from eightfold.golden.fixed_point import (
@@ -139,8 +139,7 @@ def _reduced(
         kept = tuple(axis for axis in range(len(source.shape)) if axis not in axes)
         order = np.arange(prod(source.shape)).reshape(source.shape).transpose(kept + axes)
         index = call.temporary(order.size)
-        moves = copies(order, source.index, source.shape, 1)
-        first = (Movement(target=index, copies=tuple(moves)),)
+        first = (rearranged(index, order, source.index, source.shape),)
         count = prod(source.shape[axis] for axis in axes)
         groups = (Group(order.size // count, False), Group(count, True))
     reduction = Reduction(

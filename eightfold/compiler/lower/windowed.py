@@ -243,21 +243,13 @@ def _spread(
 
 def resize_bilinear(call: Call) -> Bilinear:
     """Lower RESIZE_BILINEAR; golden's taps, whatever the scales are."""
-    source, target = call.input(0), call.output
     corners, centers = call.options["align_corners"], call.options["half_pixel_centers"]
     size = call.constant(1).tolist()
     rows, columns = (
         Taps.of(*bilinear_taps(old, new, corners, centers))
-        for old, new in zip(source.shape[1:3], size, strict=True)
+        for old, new in zip(call.input(0).shape[1:3], size, strict=True)
     )
-    return Bilinear(
-        source=source.index,
-        target=target.index,
-        source_shape=source.shape,
-        target_shape=target.shape,
-        rows=rows,
-        columns=columns,
-    )
+    return Bilinear(**call.images(rows=rows, columns=columns))
 
 
 def batch_matmul(call: Call) -> tuple[Step, ...]:

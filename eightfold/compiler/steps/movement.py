@@ -182,6 +182,11 @@ class Movement(Step):
                 _through_room(emitter, staging, (source[0], target[0]), nest)
 
 
+def rearranged(target: int, picked: "Positions", source: int, shape: tuple[int, ...]) -> Movement:
+    """Return the `copies` of bytes that are all of a target."""
+    return Movement(target=target, copies=tuple(copies(picked, source, shape, 1)))
+
+
 def _through_room(
     emitter: Emitter, staging: Staging, spaces: tuple[Space, Space], nest: Nest
 ) -> None:
