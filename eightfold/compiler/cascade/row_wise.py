@@ -13,7 +13,7 @@ from math import prod
 from eightfold.compiler.emit.emitter import Emitter, Loop
 from eightfold.compiler.emit.regions import Nest, Tile
 from eightfold.compiler.steps.channelwise import MaximumPool
-from eightfold.compiler.steps.elementwise import Pointwise, broadcast_nest, emit_elementwise
+from eightfold.compiler.steps.elementwise import Pointwise, emit_elementwise
 from eightfold.compiler.steps.movement import Copy, Movement
 from eightfold.compiler.steps.step import Step
 from eightfold.compiler.steps.windowed import LONGEST, Windowed
@@ -115,26 +115,30 @@ class WindowedRows(RowWise):
 
 @dataclass(frozen=True)
 class PointwiseRows(RowWise):
-    """Element-wise operators; an operand is broadcast to all rows, or has them."""
+    """Element-wise operators; an operand is broadcast to all rows, or has them.
+
+    ``uses``: the storages of the step's tensors.
+    """
 
     step: Pointwise
-    operands: tuple[int, ...]
+    uses: tuple[int, ...]
 
     @property
     def likeness(self) -> Hashable:
         """The number of tables, and what has which shape."""
-        return len(self.step.operation.tables), self.step.shapes, self.step.shape
+        shapes = tuple(shape for _, shape in self.step.operands)
+        return len(self.step.operation.tables), shapes, self.step.shape
 
     def needed(self, source: int, rows: range) -> range:
         return rows
 
     def emit(self, emitter: Emitter, held: Mapping[int, Held], image: int, rows: range) -> None:
-        nest = broadcast_nest(self.step.shapes, self.step.shape).some(0, 0, 1).some(1, 0, len(rows))
+        nest = self.step.nest.some(0, 0, 1).some(1, 0, len(rows))
         addresses = (
             held[storage].at(rows.start, self.images[storage].size)
             if storage in self.images
             else held[storage].address
-            for storage in (*self.operands, self.target)
+            for storage in self.uses
         )
         emit_elementwise(emitter, self.step.operation, Nest(tuple(addresses), nest.loops))
 
@@ -227,7 +231,7 @@ def _pointwise(step: Pointwise, storage: Callable[[int], int]) -> RowWise | None
         return None
     images = dict[int, Image]()
     whole = list[int]()
-    for tensor, shape in zip(step.sources, step.shapes, strict=True):
+    for tensor, shape in step.operands:
         padded = (1,) * (4 - len(shape)) + shape
         if padded[:2] == step.shape[:2]:
             images[storage(tensor)] = Image.of(padded)
@@ -239,8 +243,8 @@ def _pointwise(step: Pointwise, storage: Callable[[int], int]) -> RowWise | None
     if not images or set(images) & set(whole) or target in images:
         return None
     images[target] = Image.of(step.shape)
-    operands = tuple(storage(tensor) for tensor in step.sources)
-    return PointwiseRows(step, target, images, tuple(whole), Engine.VECTOR, operands)
+    uses = tuple(map(storage, step.uses))
+    return PointwiseRows(step, target, images, tuple(whole), Engine.VECTOR, uses)
 
 
 def _movement(

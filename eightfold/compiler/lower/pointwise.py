@@ -96,8 +96,7 @@ def cast(call: Call) -> Step | tuple[Step, ...]:
     entries = EVERY_BYTE != 0 if truth else EVERY_BYTE >> 7
     looked_up = Pointwise(
         operation=Elementwise(tables=(entries.astype(np.int32),)),
-        sources=(source.index,),
-        shapes=((count * have,),),
+        operands=((source.index, (count * have,)),),
         target=between,
         shape=(count * have,),
     )
@@ -165,8 +164,7 @@ def select(call: Call) -> Pointwise | tuple[Pointwise, ...]:
                 tables=(CODES - code, kept[number]),
                 requantize=IDENTITY | {"bias": code},
             ),
-            sources=(operands[number].index, condition.index),
-            shapes=(operands[number].shape, shape),
+            operands=((operands[number].index, operands[number].shape), (condition.index, shape)),
             target=target,
             shape=result,
         )
@@ -183,8 +181,7 @@ def select(call: Call) -> Pointwise | tuple[Pointwise, ...]:
         *parts,
         Pointwise(
             operation=Elementwise(combine=Combine.ADD),
-            sources=tuple(part.target for part in parts),
-            shapes=tuple(part.shape for part in parts),
+            operands=tuple((part.target, part.shape) for part in parts),
             target=target.index,
             shape=target.shape,
         ),
@@ -231,8 +228,7 @@ def of_two_bytes(call: Call) -> tuple[Pointwise | Movement | Gather, ...]:
     table = call.golden(EVERY_BYTE, codes[:, None])
     rows = Pointwise(
         operation=Elementwise(tables=((CODES - first).astype(np.int8),)),
-        sources=(b.index,),
-        shapes=(b.shape,),
+        operands=((b.index, b.shape),),
         target=call.temporary(prod(b.shape)),
         shape=b.shape,
     )
@@ -294,8 +290,7 @@ def prelu(call: Call) -> Pointwise | tuple[Pointwise, Pointwise]:
         replace(_pointwise(call, negative), target=between),
         replace(
             _pointwise(call, both),
-            sources=(source.index, between),
-            shapes=(source.shape, target.shape),
+            operands=((source.index, source.shape), (between, target.shape)),
         ),
     )
 
@@ -327,8 +322,7 @@ def _pointwise(call: Call, operation: Elementwise, order: Sequence[int] = (0, 1)
     sources = [call.input(position) for position in order[: operation.operands]]
     return Pointwise(
         operation=operation,
-        sources=tuple(source.index for source in sources),
-        shapes=tuple(source.shape for source in sources),
+        operands=tuple((source.index, source.shape) for source in sources),
         target=call.output.index,
         shape=call.output.shape,
     )

@@ -190,13 +190,7 @@ class Convolution(Summed):
     @property
     def kernel(self) -> Dense:
         """All output channels."""
-        return Dense(
-            weights=self.weights,
-            parameters=self.parameters,
-            rows=self.rows,
-            columns=self.columns,
-            fill=self.fill,
-        )
+        return Dense(weights=self.weights, parameters=self.parameters, fill=self.fill, **self.axes)
 
     def told(self, given: Collection[int]) -> "Convolution":
         """Return the convolution, told whether memory has its source from the beginning."""

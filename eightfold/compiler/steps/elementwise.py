@@ -110,28 +110,38 @@ def operand_tables(emitter: Emitter, tables: Sequence[np.ndarray]) -> dict[str, 
     return fields
 
 
+Shape = tuple[int, ...]
+Shaped = tuple[int, Shape]
+"""A tensor and its shape."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pointwise(Step):
-    """``target = operation(sources)``; ``shapes`` of the sources, which broadcast to ``shape``."""
+    """``target = operation(operands)``, which broadcast to ``shape``."""
 
     operation: Elementwise
-    sources: tuple[int, ...]
-    shapes: tuple[tuple[int, ...], ...]
-    shape: tuple[int, ...]
+    operands: tuple[Shaped, ...]
+    shape: Shape
 
     @property
     def uses(self) -> tuple[int, ...]:
-        return (*self.sources, self.target)
+        return (*(tensor for tensor, _ in self.operands), self.target)
 
     @property
     def replaceable(self) -> int | None:
         """The first operand, if each of its bytes is read once, for the byte in its place."""
-        first = self.sources[0]
-        once = self.shapes[0] == self.shape and self.sources.count(first) == 1
-        return first if once else None
+        first, shape = self.operands[0]
+        return first if shape == self.shape and self.uses.count(first) == 1 else None
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
-        self._emit(emitter, staging, broadcast_nest(self.shapes, self.shape or (1,)), whole=True)
+        self._emit(emitter, staging, self.nest, whole=True)
+
+    @property
+    def nest(self) -> Nest:
+        """The elements of the operands, and of the result."""
+        shape = self.shape or (1,)
+        steps = [broadcast_steps(each, shape) for _, each in (*self.operands, (self.target, shape))]
+        return Nest((0,) * len(steps), tuple(zip(shape, *steps, strict=True)))
 
     def _emit(self, emitter: Emitter, staging: Staging, nest: Nest, whole: bool = False) -> None:
         """Emit a block of the result; halved along its first axis until it fits."""
@@ -145,16 +155,10 @@ class Pointwise(Step):
                 self._emit(emitter, staging, half)
             return
         staging.begin(room)
-        starts = [*map(staging.load, self.sources, nest.starts, spans)]
+        starts = [*map(staging.load, self.uses[:-1], nest.starts, spans)]
         starts.append(staging.result(self.target, nest.starts[-1], spans[-1]))
         emit_elementwise(emitter, self.operation, Nest(tuple(starts), nest.loops))
         staging.store(self.target, nest.starts[-1], spans[-1], starts[-1])
-
-
-def broadcast_nest(shapes: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> Nest:
-    """Return the elements of operands of these shapes, and of the result that has ``shape``."""
-    steps = [broadcast_steps(each, shape) for each in (*shapes, shape)]
-    return Nest((0,) * len(steps), tuple(zip(shape, *steps, strict=True)))
 
 
 def broadcast_steps(shape: tuple[int, ...], common: tuple[int, ...]) -> tuple[int, ...]:

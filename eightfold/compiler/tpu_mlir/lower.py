@@ -23,7 +23,15 @@ from eightfold.common.errors import InputError
 from eightfold.compiler.exact import least_product
 from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.lower.pointwise import least_sources
-from eightfold.compiler.steps.elementwise import CODES, EVERY_BYTE, IDENTITY, Elementwise, Pointwise
+from eightfold.compiler.steps.elementwise import (
+    CODES,
+    EVERY_BYTE,
+    IDENTITY,
+    Elementwise,
+    Pointwise,
+    Shape,
+    Shaped,
+)
 from eightfold.compiler.steps.movement import Copy, Movement, copies
 from eightfold.compiler.steps.step import Step, Temporary
 from eightfold.golden.binary import broadcast
@@ -185,11 +193,6 @@ def _selections(difference: Integers) -> list[Elementwise]:
     return found
 
 
-Shape = tuple[int, ...]
-Operand = tuple[int, Shape]
-"""A tensor and its shape."""
-
-
 @dataclass
 class StepList:
     """Steps of a form in order, for an accelerator; temporaries have numbers from ``first`` on.
@@ -209,18 +212,12 @@ class StepList:
         self.temporaries[number] = Temporary(size, content)
         return number
 
-    def pointwise(
-        self, operation: Elementwise, operands: Sequence[Operand], shape: Shape
-    ) -> Operand:
+    def pointwise(self, operation: Elementwise, operands: Sequence[Shaped], shape: Shape) -> Shaped:
         """Add an element-wise operation; return its result."""
         target = self.temporary(prod(shape))
-        used = operands[: operation.operands]
-        sources, shapes = zip(*used, strict=True)
-        self.steps.append(
-            Pointwise(
-                operation=operation, sources=sources, shapes=shapes, target=target, shape=shape
-            )
-        )
+        used = tuple(operands[: operation.operands])
+        step = Pointwise(operation=operation, operands=used, target=target, shape=shape)
+        self.steps.append(step)
         return target, shape
 
     def movement(self, shape: Shape, found: Iterable[Copy]) -> Shape:
@@ -229,7 +226,7 @@ class StepList:
         self.steps.append(Movement(target=target, copies=tuple(found)))
         return shape
 
-    def two_bytes(self, function: TwoBytes, a: Operand, b: Operand, shape: Shape) -> Operand:
+    def two_bytes(self, function: TwoBytes, a: Shaped, b: Shaped, shape: Shape) -> Shaped:
         """Add a function of two bytes; return its result."""
         result = self.pointwise(function.base, (a, b), shape)
         chosen = (b, a) if function.swapped else (a, b)
@@ -274,15 +271,15 @@ def every(code: Code) -> NDArray[Any]:
     return from_int8(EVERY_BYTE, code)
 
 
-def common(a: Operand, b: Operand) -> Shape:
+def common(a: Shaped, b: Shaped) -> Shape:
     """Return the shape that two operands broadcast to."""
     return broadcast(*(np.broadcast_to(False, shape) for _, shape in (a, b)))[0].shape
 
 
 def add_symmetric(
     steps: StepList,
-    a: Operand,
-    b: Operand,
+    a: Shaped,
+    b: Shaped,
     *,
     multipliers: Pair,
     rshift: int,
@@ -301,7 +298,7 @@ def add_symmetric(
     return steps.pointwise(total, (a, b), common(a, b))[1]
 
 
-def add_asymmetric(steps: StepList, a: Operand, b: Operand, **options: Any) -> Shape:
+def add_asymmetric(steps: StepList, a: Shaped, b: Shaped, **options: Any) -> Shape:
     """Add the asymmetric Add, with options of `asymmetric_sum`; return its shape."""
     return steps.two_bytes(asymmetric_sum(steps.codes, **options), a, b, common(a, b))[1]
 
@@ -339,7 +336,7 @@ def table(codes: NDArray[np.int8]) -> Elementwise:
     return Elementwise(tables=(codes.astype(np.int64),))
 
 
-def leaky_relu(steps: StepList, source: Operand, **options: Any) -> Shape:
+def leaky_relu(steps: StepList, source: Shaped, **options: Any) -> Shape:
     """Add LeakyReLU, a table; return its shape."""
     codes = elementwise.leaky_relu(every(steps.codes[0]), code=steps.codes[-1], **options)
     return steps.pointwise(table(to_int8(codes)), (source,), source[1])[1]
@@ -347,7 +344,7 @@ def leaky_relu(steps: StepList, source: Operand, **options: Any) -> Shape:
 
 def prelu(
     steps: StepList,
-    source: Operand,
+    source: Shaped,
     alpha: NDArray[np.int8],
     *,
     multiplier: ArrayLike,
@@ -413,7 +410,7 @@ def _looked_up(
 
 
 def pad(
-    steps: StepList, source: Operand, paddings: ArrayLike, value: float, **options: Any
+    steps: StepList, source: Shaped, paddings: ArrayLike, value: float, **options: Any
 ) -> Shape:
     """Add Pad: a table for what is inside if that changes, a fill and copies; return its shape."""
     before, code = steps.codes
@@ -430,7 +427,7 @@ def pad(
     return steps.movement(places.shape, [*found, *copies(places, source[0], shape, 1)])
 
 
-def arrange(steps: StepList, *operands: Operand, order: NDArray[np.int64]) -> Shape:
+def arrange(steps: StepList, *operands: Shaped, order: NDArray[np.int64]) -> Shape:
     """Add copies of operands' codes in another order; return the result's shape."""
     if len(set(steps.codes)) > 1:
         raise InputError(f"{', '.join(steps.codes[:-1])} do not join; use one type")

@@ -18,8 +18,9 @@ from eightfold.common.errors import InputError
 from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.network import CompileError, compile_operators
 from eightfold.compiler.passes import CompiledNetwork, Segment
+from eightfold.compiler.steps.elementwise import Shape
 from eightfold.compiler.tpu_mlir import lower, windows
-from eightfold.compiler.tpu_mlir.lower import Shape, StepList
+from eightfold.compiler.tpu_mlir.lower import StepList
 from eightfold.golden.errors import SpecError
 from eightfold.golden.tpu_mlir.numbers import Code
 from eightfold.golden.tpu_mlir.windows import Pair

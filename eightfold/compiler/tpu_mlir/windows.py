@@ -20,15 +20,9 @@ from eightfold.compiler.exact import MULTIPLIER_MAX, StepFunction, least_product
 from eightfold.compiler.lower.windowed import of_rows
 from eightfold.compiler.steps.channelwise import DepthwiseConvolution, MaximumPool
 from eightfold.compiler.steps.convolution import Convolution, widened
-from eightfold.compiler.steps.elementwise import CODES, IDENTITY, Elementwise
+from eightfold.compiler.steps.elementwise import CODES, IDENTITY, Elementwise, Shape, Shaped
 from eightfold.compiler.steps.windowed import Axis
-from eightfold.compiler.tpu_mlir.lower import (
-    Operand,
-    Shape,
-    StepList,
-    per_channel,
-    two_bytes,
-)
+from eightfold.compiler.tpu_mlir.lower import StepList, per_channel, two_bytes
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN, wrap32
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS
@@ -121,7 +115,7 @@ BYTE_SUMS = 254 * 256
 
 def convolution(
     steps: StepList,
-    source: Operand,
+    source: Shaped,
     weights: NDArray[np.int8],
     bias: ArrayLike | None,
     fields: Mapping[str, Any],
@@ -155,7 +149,7 @@ def convolution(
 
 def inner_product(
     steps: StepList,
-    source: Operand,
+    source: Shaped,
     weights: NDArray[np.int8],
     bias: ArrayLike | None,
     fields: Mapping[str, Any],
@@ -174,7 +168,7 @@ def inner_product(
 
 def avg_pool(
     steps: StepList,
-    source: Operand,
+    source: Shaped,
     *,
     kernel: Pair,
     scale: float | np.float32,
@@ -196,7 +190,7 @@ def avg_pool(
     def result(acc: NDArray[np.int64]) -> NDArray[np.int64]:
         return to_int8(pooled(sign * acc + more, scale, offset, rounding, code)).astype(np.int64)
 
-    def sums(weight: int, parameters: Mapping[str, int]) -> Operand:
+    def sums(weight: int, parameters: Mapping[str, int]) -> Shaped:
         target = steps.temporary(prod(shape))
         step = DepthwiseConvolution(
             **geometry,
@@ -212,7 +206,7 @@ def avg_pool(
     function = StepFunction.of(result, -128, 127, ends[0], ends[1]) if scale else None
     if function and (found := fit(function, abs(scale), rounding)):
         return sums(sign * found.weight, found.parameters)[1]
-    total: Operand | None = None
+    total: Shaped | None = None
     for first in range(ends[0], ends[1] + 1, BYTE_SUMS):
         last = min(first + BYTE_SUMS - 1, ends[1])
         low, high = result(np.array([first, last + 1 if last < ends[1] else last])).tolist()
@@ -235,7 +229,7 @@ def avg_pool(
 
 
 def max_pool(
-    steps: StepList, source: Operand, *, kernel: Pair, stride: Pair = (1, 1), pads: Pads = NO_PADS
+    steps: StepList, source: Shaped, *, kernel: Pair, stride: Pair = (1, 1), pads: Pads = NO_PADS
 ) -> Shape:
     """Add a MaxPool of NHWC; return the result's shape."""
     if any(pad >= size for each, size in zip(pads, kernel, strict=True) for pad in each):
@@ -267,7 +261,7 @@ def _parameters(
 
 
 def _geometry(
-    source: Operand, window: Window, pads: Pads, fill: int, outputs: int
+    source: Shaped, window: Window, pads: Pads, fill: int, outputs: int
 ) -> dict[str, Any]:
     """Return the fields of a step, but for its weights, parameters and target."""
     tensor, shape = source
