@@ -1,6 +1,6 @@
 """Parts of tensors: loops over the bytes of several at once, and rectangles of NHWC images."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -25,6 +25,10 @@ def parts(whole: range, size: int) -> list[range]:
     ]
 
 
+Steps = tuple[int, ...]
+"""A loop: iterations, and the bytes from one to the next in each tensor."""
+
+
 @dataclass(frozen=True)
 class Nest:
     """Elements of tensors, such as operands and result.
@@ -34,7 +38,7 @@ class Nest:
     """
 
     starts: tuple[int, ...]
-    loops: tuple[tuple[int, ...], ...]
+    loops: tuple[Steps, ...]
 
     def places(self, tensor: int) -> list[int]:
         """Return which loops move on in a tensor, those of long steps first."""
@@ -90,6 +94,33 @@ class Nest:
                 zip(self.starts, runs or (1,) * len(self.starts), strict=True)
             )
         ]
+
+
+def packed_steps(counts: Sequence[int]) -> list[int]:
+    """Return the bytes from one iteration of nested loops to the next, without gaps."""
+    return [prod(counts[i + 1 :]) for i in range(len(counts))]
+
+
+def broadcast_loops(shapes: Iterable[Sequence[int]], common: Sequence[int]) -> list[Steps]:
+    """Return loops over the axes of a common shape; steps are 0 where a shape is broadcast."""
+    found = []
+    for shape in shapes:
+        padded = (1,) * (len(common) - len(shape)) + tuple(shape)
+        steps = zip(padded, packed_steps(padded), strict=True)
+        found.append([0 if count == 1 else step for count, step in steps])
+    return list(zip(common, *found, strict=True))
+
+
+def collapsed(loops: Iterable[Steps]) -> list[Steps]:
+    """Return loops (count, steps) without those of 1, and with what is contiguous joined."""
+    found: list[Steps] = []
+    for count, *steps in loops:
+        if count == 1:
+            continue
+        if found and found[-1][1:] == tuple(count * step for step in steps):
+            count *= found.pop()[0]
+        found.append((count, *steps))
+    return found
 
 
 Part = tuple[range, range, range]

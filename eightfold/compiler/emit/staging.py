@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.memory import aligned
-from eightfold.compiler.emit.regions import Nest, Part, Tile, part_bytes
+from eightfold.compiler.emit.regions import Nest, Part, Tile, packed_steps, part_bytes
 from eightfold.isa import Space
 from eightfold.isa.issued import Issued
 
@@ -149,7 +149,8 @@ class Staging:
         """Return address and steps for a block of a result."""
         if (address := self.resident(tensor)) is not None:
             return address + offset, [step for _, step in axes]
-        return self.take(prod(count for count, _ in axes)), packed_steps(axes)
+        counts = [count for count, _ in axes]
+        return self.take(prod(counts)), packed_steps(counts)
 
     def store_block(self, tensor: int, offset: int, axes: Axes, address: int) -> None:
         """Write a result's block back, unless it is in its place."""
@@ -196,7 +197,7 @@ class Staging:
             return
         space, start = self.places[tensor]
         outside, local = (space, start + offset), (Space.SCRATCHPAD, address)
-        packed = packed_steps(axes)
+        packed = packed_steps([count for count, _ in axes])
         loops = [(count, step, tight) for (count, step), tight in zip(axes, packed, strict=True)]
         if load:
             self.emitter.move(outside, local, 1, loops)
@@ -211,11 +212,6 @@ def _block(shape: tuple[int, ...], image: int, part: Part) -> tuple[int, Axes]:
     pixel = (image * height + rows.start) * width + columns.start
     axes = [(len(rows), width * depth), (len(columns), depth), (len(channels), 1)]
     return pixel * depth + channels.start, axes
-
-
-def packed_steps(axes: Axes) -> list[int]:
-    """Return the steps of axes (count, any step) without gaps."""
-    return [prod(count for count, _ in axes[i + 1 :]) for i in range(len(axes))]
 
 
 def fits(sizes: Sequence[int]) -> int:

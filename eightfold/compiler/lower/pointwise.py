@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from eightfold.compiler.emit.regions import broadcast_loops
 from eightfold.compiler.exact import CompileError, StepFunction, one_pair
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.steps.elementwise import (
@@ -14,7 +15,6 @@ from eightfold.compiler.steps.elementwise import (
     IDENTITY,
     Elementwise,
     Pointwise,
-    broadcast_steps,
 )
 from eightfold.compiler.steps.movement import Copy, Gather, Movement, strided
 from eightfold.compiler.steps.reduction import Reduction, grouped
@@ -101,9 +101,8 @@ def cast(call: Call) -> Step | tuple[Step, ...]:
         shape=(count * have,),
     )
     if truth:
-        groups = grouped((count, have), (1,))
-        of_all = {"source": between, "target": target.index, "groups": groups}
-        return looked_up, Reduction(**of_all, reduce=Reduce.MAXIMUM)
+        bytes_ = {"whole": grouped((count, have), (1,)), "reduce": Reduce.MAXIMUM}
+        return looked_up, Reduction(source=between, target=target.index, **bytes_)
     loops = ((count, have, wanted),)
     signs = [Copy(between, have - 1, byte, 1, loops) for byte in range(have, wanted)]
     return looked_up, Movement(target=target.index, copies=(low, *signs))
@@ -233,11 +232,11 @@ def of_two_bytes(call: Call) -> tuple[Pointwise | Movement | Gather, ...]:
         shape=b.shape,
     )
     indices = call.temporary(4 * size)
-    steps = [4 * step for step in broadcast_steps(shape, shape)]
     pairs = []
     for byte, (tensor, own) in enumerate([(a.index, a.shape), (rows.target, b.shape)]):
-        loops = list(zip(shape, broadcast_steps(own, shape), steps, strict=True))
-        pairs.append(strided(tensor, 0, byte, 1, loops))
+        loops = broadcast_loops([own, shape], shape)
+        into = [(size, step, 4 * place) for size, step, place in loops]
+        pairs.append(strided(tensor, 0, byte, 1, into))
     return (
         rows,
         Movement(target=indices, copies=(Copy(None, 0, 0, 4 * size), *pairs)),

@@ -14,7 +14,7 @@ from eightfold.compiler.lower.call import Call
 from eightfold.compiler.steps.channelwise import SumPool
 from eightfold.compiler.steps.elementwise import CODES, IDENTITY
 from eightfold.compiler.steps.movement import Copy, Movement, rearranged
-from eightfold.compiler.steps.reduction import Group, Reduction, ScaledRows, grouped, is_direct
+from eightfold.compiler.steps.reduction import Reduction, ScaledRows, grouped, is_direct, reduced
 from eightfold.compiler.steps.windowed import Axis
 from eightfold.golden.fixed_point import (
     multiply_by_quantized_multiplier,
@@ -45,9 +45,8 @@ def reduce_sum(call: Call) -> Steps:
         multiplier = sum_multiplier(*quantizations)
     parameters = one_pair(*multiplier) | call.layer()
     parameters["bias"] = int(wrap32(-count * quantizations[0].per_tensor()[1]))
-    groups = grouped(call.input(0).shape, axes)
-    together = sum(group.reduced for group in groups) == 1
-    if together and (not groups[-1].reduced or count > _longest(call)):
+    loops = reduced(grouped(call.input(0).shape, axes))
+    if sum(loops) == 1 and (not loops[-1] or count > _longest(call)):
         return (_pool(call, axes, parameters),)
     return _reduced(call, axes, Reduce.SUM, parameters)
 
@@ -99,14 +98,14 @@ def place_of_extreme(call: Call) -> Steps:
     axes = _axes(call)
     length = source.shape[axes[0]]
     size = prod(target.shape)
-    groups = grouped(source.shape, axes)
+    whole = grouped(source.shape, axes)
     item = target.dtype.itemsize
     reduce = Reduce.MAXIMUM if call.operator.name == "ARG_MAX" else Reduce.MINIMUM
     steps: list[Reduction | Movement] = []
     found = [Copy(None, 0, 0, size * item, (), 0)]
     for byte in range(-(-(length - 1).bit_length() // 8)):
         temporary = call.temporary(size)
-        of: dict[str, Any] = {"source": source.index, "target": temporary, "groups": groups}
+        of: dict[str, Any] = {"source": source.index, "target": temporary, "whole": whole}
         steps.append(Reduction(**of, reduce=reduce, byte=byte))
         found.append(Copy(temporary, 0, byte, 1, ((size, 1, item),)))
     return (*steps, Movement(target=target.index, copies=tuple(found)))
@@ -131,19 +130,19 @@ def _reduced(
     command to command.
     """
     source = call.input(0)
-    groups = grouped(call.input(0).shape, axes)
+    whole = grouped(source.shape, axes)
     index = source.index
     first = ()
     long = prod(source.shape[axis] for axis in axes) > _longest(call)
-    if not is_direct(groups) or (long and not groups[-1].reduced):
+    if not is_direct(whole) or (long and not reduced(whole)[-1]):
         kept = tuple(axis for axis in range(len(source.shape)) if axis not in axes)
         order = np.arange(prod(source.shape)).reshape(source.shape).transpose(kept + axes)
         index = call.temporary(order.size)
         first = (rearranged(index, order, source.index, source.shape),)
         count = prod(source.shape[axis] for axis in axes)
-        groups = (Group(order.size // count, False), Group(count, True))
+        whole = grouped((order.size // count, count), (1,))
     reduction = Reduction(
-        source=index, target=call.output.index, groups=groups, reduce=reduce, requantize=requantize
+        source=index, target=call.output.index, whole=whole, reduce=reduce, requantize=requantize
     )
     return (*first, reduction)
 

@@ -7,11 +7,12 @@ does BATCH_MATMUL if the second operand is one constant matrix; else vectors com
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
+from operator import mul
 from typing import Any
 
 import numpy as np
 
-from eightfold.compiler.emit.regions import Nest
+from eightfold.compiler.emit.regions import Nest, broadcast_loops, collapsed, packed_steps
 from eightfold.compiler.exact import (
     CompileError,
     StepFunction,
@@ -33,7 +34,7 @@ from eightfold.compiler.steps.channelwise import (
 )
 from eightfold.compiler.steps.convolution import Convolution, widened
 from eightfold.compiler.steps.dense import Channels
-from eightfold.compiler.steps.elementwise import CODES, IDENTITY, RUN, broadcast_steps, collapsed
+from eightfold.compiler.steps.elementwise import CODES, IDENTITY, RUN
 from eightfold.compiler.steps.movement import Copy, Movement, strided
 from eightfold.compiler.steps.reduction import Product, factors
 from eightfold.compiler.steps.step import Step
@@ -235,7 +236,7 @@ def _spread(
     source: Tensor, target: int, shape: Sequence[int], strides: tuple[int, int], fill: int
 ) -> Movement:
     """Return the input as a tensor of another shape, ``fill`` between its rows and its columns."""
-    here, there = ([prod(each[axis:]) for axis in range(1, 5)] for each in (source.shape, shape))
+    here, there = packed_steps(source.shape), packed_steps(shape)
     steps = [step * stride for step, stride in zip(there, (1, *strides, 1), strict=True)]
     inside = strided(source.index, 0, 0, 1, list(zip(source.shape, here, steps, strict=True)))
     return Movement(target=target, copies=(Copy(None, 0, 0, prod(shape), (), fill), inside))
@@ -273,8 +274,9 @@ def batch_matmul(call: Call) -> tuple[Step, ...]:
     before, second = _operand(call, y, turned=call.options["adj_y"])
     sizes = ((x.shape, rows * depth), (y.shape, depth * columns), (target.shape, rows * columns))
     batch = target.shape[:-2]
-    steps = [[size * n for n in broadcast_steps(shape[:-2], batch)] for shape, size in sizes]
-    outer = collapsed(zip(batch, *steps, strict=True))
+    loops = broadcast_loops([shape[:-2] for shape, _ in sizes], batch)
+    matrices = [size for _, size in sizes]
+    outer = collapsed((n, *map(mul, steps, matrices)) for n, *steps in loops)
     row_step, depth_step = (1, rows) if adjoint else (depth, 1)
     inner = (rows, row_step, 0, columns), (columns, 0, 1, 1), (depth, depth_step, columns, 0)
     product = Product(

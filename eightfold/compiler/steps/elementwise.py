@@ -1,13 +1,13 @@
 """Element-wise operators on the vector engine, with broadcasting, in parts that fit."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter, loop_fields
-from eightfold.compiler.emit.regions import Nest, parts
+from eightfold.compiler.emit.regions import Nest, broadcast_loops, collapsed, parts
 from eightfold.compiler.emit.staging import NoRoomError, Staging
 from eightfold.compiler.steps.step import Step
 from eightfold.isa import Combine, Operand, Requantize, Vector
@@ -45,18 +45,6 @@ class Elementwise:
 def emit_elementwise(emitter: Emitter, operation: Elementwise, nest: Nest) -> None:
     """Emit the commands for elements at scratchpad addresses: of each operand, the result last."""
     _emit(emitter, operation, Nest(nest.starts, tuple(collapsed(nest.loops))))
-
-
-def collapsed(loops: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return loops (count, steps) without those of 1, and with what is contiguous joined."""
-    found: list[tuple[int, ...]] = []
-    for count, *steps in loops:
-        if count == 1:
-            continue
-        if found and found[-1][1:] == tuple(count * step for step in steps):
-            count *= found.pop()[0]
-        found.append((count, *steps))
-    return found
 
 
 def _emit(emitter: Emitter, operation: Elementwise, nest: Nest) -> None:
@@ -140,8 +128,8 @@ class Pointwise(Step):
     def nest(self) -> Nest:
         """The elements of the operands, and of the result."""
         shape = self.shape or (1,)
-        steps = [broadcast_steps(each, shape) for _, each in (*self.operands, (self.target, shape))]
-        return Nest((0,) * len(steps), tuple(zip(shape, *steps, strict=True)))
+        shapes = [*(each for _, each in self.operands), shape]
+        return Nest((0,) * len(shapes), tuple(broadcast_loops(shapes, shape)))
 
     def _emit(self, emitter: Emitter, staging: Staging, nest: Nest, whole: bool = False) -> None:
         """Emit a block of the result; halved along its first axis until it fits."""
@@ -159,14 +147,3 @@ class Pointwise(Step):
         starts.append(staging.result(self.target, nest.starts[-1], spans[-1]))
         emit_elementwise(emitter, self.operation, Nest(tuple(starts), nest.loops))
         staging.store(self.target, nest.starts[-1], spans[-1], starts[-1])
-
-
-def broadcast_steps(shape: tuple[int, ...], common: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the steps of an operand along the common axes, 0 where it is broadcast."""
-    padded = (1,) * (len(common) - len(shape)) + shape
-    steps = []
-    step = 1
-    for count in reversed(padded):
-        steps.append(0 if count == 1 else step)
-        step *= count
-    return tuple(reversed(steps))

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eightfold.compiler.emit.emitter import LOOPS, Emitter, Loop, joined
-from eightfold.compiler.emit.regions import Nest, parts
-from eightfold.compiler.emit.staging import NoRoomError, Place, Staging, fits, packed_steps
+from eightfold.compiler.emit.regions import Nest, packed_steps, parts
+from eightfold.compiler.emit.staging import NoRoomError, Place, Staging, fits
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.steps.step import Step
 from eightfold.estimate.cost import MOVE_COMMAND
@@ -204,7 +204,7 @@ def _through_room(
         local = (Space.SCRATCHPAD, staging.take(size))
         source, target = zip(spaces, nest.starts, strict=True)
         _, here, there = zip(*nest.loops, strict=True)
-        packed = packed_steps([(count, 1) for count in counts])
+        packed = packed_steps(counts)
         emitter.move(source, local, 1, zip(counts, here, packed, strict=True))
         emitter.move(local, target, 1, zip(counts, packed, there, strict=True))
         return
@@ -428,7 +428,7 @@ class Gather(Step):
         into, steps = target, targets
         if result:
             into = (Space.SCRATCHPAD, staging.take(result))
-            steps = packed_steps([(loop[0], 1) for loop in nest.loops])[:-1]
+            steps = packed_steps([loop[0] for loop in nest.loops])[:-1]
         loops = zip(counts, sources, steps, looked_up, strict=True)
         options = {"index_bytes": self.index_bytes, "limit": self.length, "step": self.run}
         emitter.gather(source, into, run, loops, indices=indices, **options)

@@ -8,7 +8,7 @@ import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter, loop_fields
 from eightfold.compiler.emit.memory import ALIGNMENT
-from eightfold.compiler.emit.regions import Nest, halvings, parts
+from eightfold.compiler.emit.regions import Nest, broadcast_loops, collapsed, halvings, parts
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.steps.elementwise import CODES, RUN, operand_tables
@@ -28,16 +28,8 @@ ROWS = {Reduce.SUM: Row.SUM, Reduce.MAXIMUM: Row.MAXIMUM, Reduce.MINIMUM: Row.MI
 
 
 @dataclass(frozen=True)
-class Group:
-    """Adjacent axes that are all reduced or all kept."""
-
-    count: int
-    reduced: bool
-
-
-@dataclass(frozen=True)
 class Loop:
-    """A group of a part: iterations, bytes from one to the next in source and result."""
+    """Iterations, bytes from one to the next in source and result."""
 
     count: int
     source: int
@@ -45,66 +37,61 @@ class Loop:
 
     @property
     def reduced(self) -> bool:
-        """Whether the result does not have the group."""
+        """Whether the result does not have the axis."""
         return not self.target
 
 
-def grouped(shape: Sequence[int], axes: Sequence[int]) -> tuple[Group, ...]:
-    """Return the groups of a shape, outermost first, without axes of 1."""
-    groups: list[Group] = []
-    for axis, count in enumerate(shape):
-        if count == 1:
-            continue
-        if groups and groups[-1].reduced == (axis in axes):
-            groups[-1] = replace(groups[-1], count=groups[-1].count * count)
-        else:
-            groups.append(Group(count, axis in axes))
-    return tuple(groups)
+def grouped(shape: Sequence[int], axes: Sequence[int]) -> Nest:
+    """Return the elements of a shape, and of what is left of it without some axes.
+
+    Adjacent axes that are all reduced or all kept are one loop; those of 1 are none.
+    """
+    kept = [1 if axis in axes else count for axis, count in enumerate(shape)]
+    return Nest((0, 0), tuple(collapsed(broadcast_loops([shape, kept], shape))))
 
 
-def is_direct(groups: Sequence[Group]) -> bool:
-    """Return whether a command has as many loops over reduced groups as are needed."""
-    rows = groups[-1:] if groups and groups[-1].reduced else ()
-    windows = [factors(group.count) for group in groups[: len(groups) - len(rows)] if group.reduced]
+def reduced(nest: Nest) -> list[bool]:
+    """Return of each loop whether the result does not have it."""
+    return [loop.reduced for loop in _loops(nest)]
+
+
+def is_direct(nest: Nest) -> bool:
+    """Return whether a command has as many loops over what is reduced as are needed."""
+    loops = _loops(nest)
+    before = loops[:-1] if loops and loops[-1].reduced else loops
+    windows = [factors(loop.count) for loop in before if loop.reduced]
     return all(windows) and sum(map(len, windows)) <= WINDOWS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reduction(UnaryStep):
-    """``target = requantize(reduce(source))`` over the groups that are reduced.
+    """``target = requantize(reduce(source))``; ``whole``, of `grouped`, has the elements of both.
 
     ``byte``: None for the value; 0 or 1 for a byte of the number of the first element that has the
-    extreme, along the one group that is reduced. ``requantize`` is of a sum.
+    extreme, along the one loop that is reduced. ``requantize`` is of a sum.
     """
 
-    groups: tuple[Group, ...]
+    whole: Nest
     reduce: Reduce
     byte: int | None = None
     requantize: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
-        longest = max((group.count for group in self.groups if group.reduced), default=1)
+        longest = max((loop.count for loop in _loops(self.whole) if loop.reduced), default=1)
         if self.byte is not None and longest > LONGEST:
             raise CompileError(f"an axis of {longest} elements is longer than {LONGEST}")
-        assert is_direct(self.groups), "reduced groups are to be moved together before"
+        assert is_direct(self.whole), "reduced axes are to be moved together before"
 
     @property
     def feature(self) -> str:
         """Rows, where the bytes that are reduced are next to each other."""
-        counted = [group for group in self.groups if group.count > 1]
-        return "rows" if counted and counted[-1].reduced else ""
+        return "rows" if any(reduced(self.whole)[-1:]) else ""
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
-        loops: list[tuple[int, ...]] = []
-        source = target = 1
-        for group in reversed(self.groups):
-            loops.insert(0, (group.count, source, 0 if group.reduced else target))
-            source *= group.count
-            target *= 1 if group.reduced else group.count
-        self._emit(emitter, staging, Nest((0, 0), tuple(loops)), whole=True)
+        self._emit(emitter, staging, self.whole, whole=True)
 
     def _emit(self, emitter: Emitter, staging: Staging, nest: Nest, whole: bool = False) -> None:
-        """Emit a part of the result; halved along its first kept group until it fits."""
+        """Emit a part of the result; halved along its first kept axis until it fits."""
         room = staging.needed(self.uses, map(nest.size, (0, 1)))
         if room <= staging.limit(whole):
             staging.begin(room)

@@ -11,13 +11,12 @@ are in few vectors of the input if there are either few rows or few columns.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.compiler.emit.emitter import Emitter, Loop
-from eightfold.compiler.emit.regions import halvings, parts
+from eightfold.compiler.emit.regions import collapsed, halvings, packed_steps, parts
 from eightfold.compiler.emit.staging import NoRoomError, Staging
 from eightfold.compiler.steps.arriving import PipelinePart, emit_pipelined
 from eightfold.compiler.steps.dense import positions
@@ -259,25 +258,16 @@ def swapped(shape: Sequence[int], axes: Sequence[int], item: int) -> Swap | None
 
     Axis i of the result is axis ``axes[i]`` of the input. Axes that stay together become one.
     """
-    runs: list[list[int]] = []
-    for axis in (axis for axis in axes if shape[axis] > 1):
-        behind = runs and all(shape[a] == 1 for a in range(runs[-1][-1] + 1, axis))
-        if behind and axis > runs[-1][-1]:
-            runs[-1].append(axis)
-        else:
-            runs.append([axis])
-    inner = item
-    order = sorted(runs)
-    sizes = {run[0]: prod(shape[axis] for axis in run) for run in runs}
-    if runs and runs[-1] == order[-1]:
-        inner *= sizes[runs.pop()[0]]
-        order.pop()
-    outer = 1
-    if runs and runs[0] == order[0]:
-        outer = sizes[runs.pop(0)[0]]
-    if len(runs) != 2:
+    steps = packed_steps(shape)
+    output = [shape[axis] for axis in axes]
+    moved = zip(output, (steps[axis] for axis in axes), packed_steps(output), strict=True)
+    loops = collapsed(moved)
+    inner = loops.pop()[0] if loops and loops[-1][1] == 1 else 1
+    outer = loops.pop(0)[0] if loops and loops[0][1] == loops[0][2] else 1
+    if len(loops) != 2:
         return None
-    return Swap(outer, sizes[runs[1][0]], sizes[runs[0][0]], inner)
+    (columns, *_), (rows, *_) = loops
+    return Swap(outer, rows, columns, inner * item)
 
 
 @dataclass(frozen=True, kw_only=True)
