@@ -97,6 +97,12 @@ class SingleRounding:
     right: int
     rounding: str
 
+    @property
+    def fields(self) -> dict[str, int]:
+        """The requantizer's."""
+        scale = {"multiplier": self.multiplier, "left": 0, "right": self.right, "single": 1}
+        return scale | {"rounding": ROUNDINGS.index(self.rounding)}
+
 
 def nearest(factor: float) -> SingleRounding:
     """Return the multiplier of 31 bits nearest to ``factor``, with ties away from zero."""
@@ -135,8 +141,7 @@ def solve(function: StepFunction, zero_point: int, factor: float) -> SingleRound
 def equal(function: StepFunction, zero_point: int, parameters: SingleRounding) -> bool:
     """Check that the requantizer equals ``function`` on both sides of every step."""
     ends = {"zero_point": zero_point, "low": function.low, "high": function.high}
-    options = {**vars(parameters), **ends, "single": True}
-    return function.equals(lambda accumulators: requantize(accumulators, **options))
+    return function.equals(lambda sums: requantize(sums, **parameters.fields, **ends))
 
 
 def _feasible(
@@ -237,15 +242,8 @@ def double_precision(
             )
         found.append(parameters)
         searched += parameters != nearest(factor) or (first, last) != (INT32_MIN, INT32_MAX)
-    zeros = np.zeros(len(found), dtype=np.int64)
-    fields = {
-        "multiplier": np.array([p.multiplier for p in found], dtype=np.int64),
-        "left": zeros,
-        "right": np.array([p.right for p in found], dtype=np.int64),
-        "single": zeros + 1,
-        "rounding": np.array([ROUNDINGS.index(p.rounding) for p in found], dtype=np.int64),
-    }
-    return fields, searched
+    each = [parameters.fields for parameters in found]
+    return {name: np.array([fields[name] for fields in each]) for name in each[0]}, searched
 
 
 def _prove(

@@ -9,7 +9,6 @@ from itertools import accumulate, chain
 import numpy as np
 
 from eightfold.compiler.beside import beside
-from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.step import Decision
 from eightfold.compiler.emit.emitter import Buffered, Emitter
 from eightfold.compiler.emit.memory import Block, Layout, aligned, allocate, plan
@@ -18,7 +17,9 @@ from eightfold.compiler.exact import CompileError
 from eightfold.compiler.lower.lowering import Lowered
 from eightfold.compiler.planes import with_planes
 from eightfold.compiler.step_program import (
+    Chains,
     Placed,
+    Proposal,
     StepProgram,
     Store,
     local_variables,

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
-from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.schedule import Chain, Choice, Impossible, Schedule
 from eightfold.compiler.cascade.step import Cascade, Decision, chosen
 from eightfold.compiler.cascade.trials import Costs, Trials
 from eightfold.compiler.emit.memory import Block, Overfull, aligned
 from eightfold.compiler.exact import CompileError
 from eightfold.compiler.network import Compiled
+from eightfold.compiler.step_program import Chains, Proposal
 from eightfold.estimate.cost import STEP_START
 from eightfold.estimate.estimate import estimate_operators
 from eightfold.target.config import AcceleratorConfig

@@ -45,7 +45,6 @@ from eightfold.golden.convolution import check_axis, check_bias_zero_point, chec
 from eightfold.golden.fully_connected import integer_multipliers
 from eightfold.golden.quantization import effective_scales
 from eightfold.golden.resize import bilinear_taps
-from eightfold.golden.rounding import ROUNDINGS
 from eightfold.isa import Engine, Requantize
 from eightfold.model import Tensor
 
@@ -178,9 +177,7 @@ def quotient(count: int, low: int, high: int) -> dict[str, int]:
     found = solve(StepFunction.of(reference, low, high), 0, 1 / count)
     if found is None:
         raise CompileError(f"no multiplier, shift and rounding divide by {count}")
-    scale = {"multiplier": found.multiplier, "right": found.right}
-    rounding = ROUNDINGS.index(found.rounding)
-    return IDENTITY | scale | {"rounding": rounding, "low": low, "high": high}
+    return IDENTITY | found.fields | {"low": low, "high": high}
 
 
 def transpose_conv(call: Call) -> tuple[Movement | Convolution, ...]:

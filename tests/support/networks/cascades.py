@@ -6,11 +6,11 @@ from random import Random
 
 from eightfold.cases.builder import SeededNetwork
 from eightfold.compiler import Compiled
-from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.schedule import Choice, Impossible
 from eightfold.compiler.cascade.step import Cascade
 from eightfold.compiler.emit.memory import Overfull
 from eightfold.compiler.network import OperatorError
+from eightfold.compiler.step_program import Chains, Proposal
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
 

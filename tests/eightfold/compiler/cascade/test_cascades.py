@@ -10,10 +10,10 @@ import pytest
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import HARDWARE, Compiled, best_cascades
 from eightfold.compiler.cascade import search
-from eightfold.compiler.cascade.chains import Chains, Proposal
 from eightfold.compiler.cascade.row_wise import WindowedRows
 from eightfold.compiler.cascade.schedule import Act, Action, Schedule
 from eightfold.compiler.cascade.search import Search
+from eightfold.compiler.step_program import Chains, Proposal
 from eightfold.estimate import estimate_network
 from eightfold.operators import load_model
 from eightfold.target.config import PRESETS, AcceleratorConfig
