@@ -12,6 +12,7 @@ Imports golden alone; lowering and steps import it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -227,13 +228,10 @@ def double_precision(
     """
     found: list[SingleRounding] = []
     searched = 0
-    cache: dict[tuple[float, int, int], SingleRounding | None] = {}
     for channel, factor in enumerate(real_multipliers.tolist()):
         for first, last in ((INT32_MIN, INT32_MAX), tuple(reach[channel].tolist())):
-            key = (factor, first, last)
-            if key not in cache:
-                cache[key] = _prove(factor, zero_point, bounds, first, last)
-            if (parameters := cache[key]) is not None:
+            parameters = _prove(factor, zero_point, bounds, first, last)
+            if parameters is not None:
                 break
         else:
             raise CompileError(
@@ -246,6 +244,7 @@ def double_precision(
     return {name: np.array([fields[name] for fields in each]) for name in each[0]}, searched
 
 
+@lru_cache(maxsize=4096)  # channels may have a scale in common
 def _prove(
     factor: float, zero_point: int, bounds: tuple[int, int], first: int, last: int
 ) -> SingleRounding | None:
