@@ -118,8 +118,13 @@ class DepthwiseConvolution(SummedByChannel):
 
     def kernel(self, output: tuple[int, int], channels: range) -> Depthwise:
         """Return the kernel of some channels, the same for every output."""
-        weights, parameters = self.weights, self.parameters
-        kernel = Depthwise(weights=weights, parameters=parameters, fill=self.fill, **self.axes)
+        kernel = Depthwise(
+            weights=self.weights,
+            parameters=self.parameters,
+            rows=self.rows,
+            columns=self.columns,
+            fill=self.fill,
+        )
         return kernel.some(channels)
 
     def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:
@@ -142,8 +147,9 @@ class SumPool(SummedByChannel):
         return Depthwise(
             weights=np.ones((self.rows.kernel, self.columns.kernel, len(channels)), np.int8),
             parameters={n: np.full(len(channels), v) for n, v in self.parameters[count].items()},
+            rows=self.rows,
+            columns=self.columns,
             fill=0,
-            **self.axes,
         )
 
     def emit_part(self, emitter: Emitter, source: Tile, target: Tile, part: Part) -> None:

@@ -190,7 +190,13 @@ class Convolution(Summed):
     @property
     def kernel(self) -> Dense:
         """All output channels."""
-        return Dense(weights=self.weights, parameters=self.parameters, fill=self.fill, **self.axes)
+        return Dense(
+            weights=self.weights,
+            parameters=self.parameters,
+            rows=self.rows,
+            columns=self.columns,
+            fill=self.fill,
+        )
 
     def told(self, given: Collection[int]) -> "Convolution":
         """Return the convolution, told whether memory has its source from the beginning."""

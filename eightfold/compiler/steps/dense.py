@@ -218,11 +218,6 @@ class Summed(Windowed):
                 part = (range(row, row + 1), range(column, column + 1), channels)
                 self.near(part)._emit_slices(emitter, staging, image, part)
 
-    @property
-    def axes(self) -> dict[str, Axis]:
-        """The kernel's rows and columns."""
-        return {"rows": self.rows, "columns": self.columns}
-
     @abstractmethod
     def channel_groups(self, config: AcceleratorConfig) -> Sequence[range]:
         """Return the output channels of which partial sums are kept at once."""
