@@ -8,6 +8,7 @@ from eightfold import isa
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
 from eightfold.estimate.memory import MODEL, Fetch, ReadPort, Traffic
+from eightfold.isa.instructions import BIAS, RECORD
 from eightfold.isa.issued import FURTHEST, Issued
 from eightfold.target.config import AcceleratorConfig
 
@@ -112,7 +113,7 @@ class ParameterBanks:
 
     def __init__(self, clock: Clock, config: AcceleratorConfig, port: ReadPort) -> None:
         self.clock, self.config = clock, config
-        self._unit = min(timing.RECORD, config.port)
+        self._unit = min(RECORD, config.port)
         units = config.port // self._unit
         self._fetch = Fetch(clock, port, MODEL, timing.PARAMETER_BEATS, units, yields=True)
         self._commands: deque[isa.Parameters] = deque()
@@ -156,7 +157,7 @@ class ParameterBanks:
             left = banks.channels
             taken = 0
             if banks.shared:
-                cycle = yield from self._fetch.take(timing.RECORD // self._unit, cycle)
+                cycle = yield from self._fetch.take(RECORD // self._unit, cycle)
             while left:
                 channels = min(left, self.config.lanes)
                 while not self._retired:
@@ -167,7 +168,7 @@ class ParameterBanks:
                 if banks.shared:
                     cycle = yield from self._biases(taken, channels, cycle)
                 else:
-                    units = channels * timing.RECORD // self._unit
+                    units = channels * RECORD // self._unit
                     cycle = yield from self._fetch.take(units, cycle, timing.PARAMETER_STAY)
                 yield cycle + timing.PARAMETER_LOAD
                 self._fetch.release()
@@ -176,7 +177,7 @@ class ParameterBanks:
 
     def _biases(self, taken: int, channels: int, cycle: int) -> Process[int]:
         """Take the units with the biases of channels up to ``taken``, a bias per cycle."""
-        places = self._unit // timing.BIAS
+        places = self._unit // BIAS
         before, after = -(-(taken - channels) // places), -(-taken // places)
         arrived = yield from self._fetch.take(after - before, cycle)
         return max(cycle + channels, arrived)

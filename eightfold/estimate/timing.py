@@ -59,8 +59,6 @@ PARAMETER_COMMAND = 2  # hw.matrix.parameter_stream: from a run to the next comm
 # from a beat of parameters until another may be asked for in its place: about a bank later
 PARAMETER_STAY = FETCHED + 17
 PARAMETER_LOAD = FETCHED + 2  # hw.array.parameters: from a beat to a ready bank
-RECORD = 16  # hw.matrix.parameter_records.RECORD: bytes
-BIAS = 4  # hw.matrix.parameter_records.BIAS: bytes
 
 # Matrix engine.
 MATRIX_WALK = 4  # hw.matrix.walk: from a command to its first vector

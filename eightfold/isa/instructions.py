@@ -24,8 +24,11 @@ MIN_LINE = 3
 """Fewest vectors between two rows of a depthwise window: what the lines' RAM needs."""
 
 
-RECORD_BYTES = 16
-"""The bytes of `Requantize` in memory."""
+RECORD = 16
+"""The bytes of `Requantize` in memory, and what its address is a multiple of."""
+
+BIAS = 4
+"""The bytes of a bias by itself."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,9 @@ class Parameters(Instruction):
     @property
     def size(self) -> int:
         """Bytes in the model region."""
-        return RECORD_BYTES + 4 * self.channels if self.shared else RECORD_BYTES * self.channels
+        if self.shared:
+            return RECORD + BIAS * self.channels
+        return RECORD * self.channels
 
 
 @dataclass(frozen=True, kw_only=True)

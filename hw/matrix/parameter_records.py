@@ -10,13 +10,8 @@ from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import parameter_layout
 from eightfold.hw.blocks.skid import Bypass
 from eightfold.hw.blocks.sums import retreat
+from eightfold.isa.instructions import BIAS, RECORD
 from eightfold.target.config import AcceleratorConfig
-
-RECORD = 16
-"""Bytes of a record, and what its address is a multiple of."""
-
-BIAS = 4
-"""Bytes of a bias."""
 
 RUN_LAYOUT = data.StructLayout(
     {

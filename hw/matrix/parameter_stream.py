@@ -10,10 +10,11 @@ from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.fifo import Fifo
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.layouts import hdl, parameter_layout
-from eightfold.hw.matrix.parameter_records import BIAS, RECORD, RUN_LAYOUT, ParameterRecords
+from eightfold.hw.matrix.parameter_records import RUN_LAYOUT, ParameterRecords
 from eightfold.hw.memory.region_fetch import RegionFetch
 from eightfold.hw.ports import memory_read, region_layout
 from eightfold.isa import PARAMETERS
+from eightfold.isa.instructions import BIAS, RECORD
 from eightfold.target.config import AcceleratorConfig
 
 AHEAD = 8

@@ -8,8 +8,8 @@ from typing import Any
 import cocotb
 import numpy as np
 
-from eightfold.hw.matrix.parameter_records import BIAS, RECORD
 from eightfold.isa import PARAMETERS, REQUANTIZE_LAYOUT
+from eightfold.isa.instructions import BIAS, RECORD
 from eightfold.sim.bench.memory_port import STALLS, FetchBench
 from eightfold.sim.bench.support import clock_cycles, configuration, report, rng
 

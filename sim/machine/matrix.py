@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from eightfold import isa
 from eightfold.golden.requantize import requantize
 from eightfold.isa.decode import CommandError, Decoded
-from eightfold.isa.instructions import RECORD_BYTES
+from eightfold.isa.instructions import RECORD
 from eightfold.isa.shapes import number
 from eightfold.target.config import AcceleratorConfig
 
@@ -209,7 +209,7 @@ def parameter_banks(
     used.
     """
     banks = isa.Parameters(**command.fields)
-    channels, record = banks.channels, RECORD_BYTES
+    channels, record = banks.channels, RECORD
     stored = _part(command, model, banks.address, banks.size)
     records = stored[: record if banks.shared else None].reshape(-1, record)
     fields = _unpacked(command, records)

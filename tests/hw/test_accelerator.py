@@ -7,10 +7,10 @@ import pytest
 
 from eightfold import isa
 from eightfold.hw.accelerator import Accelerator
-from eightfold.hw.matrix.parameter_records import RECORD
 from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.ports import BURST
 from eightfold.isa import REQUANTIZE_LAYOUT, Space
+from eightfold.isa.instructions import RECORD
 from eightfold.isa.shapes import pack
 from eightfold.sim.machine.tokens import check_tokens
 from eightfold.sim.simulator.sources import source_of

@@ -12,7 +12,6 @@ from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.control.command_fetch import CommandFetch
 from eightfold.hw.control.command_queue import CommandQueue
-from eightfold.hw.matrix.parameter_records import BIAS, RECORD
 from eightfold.hw.matrix.parameter_stream import ParameterStream
 from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.memory.reader import MemoryReader
@@ -45,8 +44,6 @@ def test_constants_are_those_of_the_hardware(config: str) -> None:
         "COMMAND_BEATS": (timing.COMMAND_BEATS, CommandFetch.DEPTH),
         "FLIGHT": (timing.FLIGHT, CommandQueue.FLIGHT),
         "PARAMETER_BEATS": (timing.PARAMETER_BEATS, ParameterStream.BEATS),
-        "RECORD": (timing.RECORD, RECORD),
-        "BIAS": (timing.BIAS, BIAS),
         "REVISIT": (timing.REVISIT, PartialSums.REVISIT),
         "array_latency": (timing.array_latency(sizes), latency(sizes)),
         "MOVE_BEATS": (timing.MOVE_BEATS, mover.BEATS),
