@@ -118,16 +118,20 @@ def read(config: AcceleratorConfig, words: NDArray[np.uint32]) -> Iterator[Decod
     Raises CommandError as `decode`, and VERSION, if BEGIN is of another version or configuration;
     ILLEGAL_COMMAND, of a command that needs what ``config`` leaves out.
     """
-    expected = isa.begin(config).values()
     for command in decode(words):
-        for name, value in expected.items() if command.opcode == isa.Opcode.BEGIN else ():
-            if command.fields[name] != value:
-                text = f"{name} {command.fields[name]:#x} is not {value:#x}"
-                raise CommandError(isa.ErrorCode.VERSION, command.number, text)
+        if command.opcode == isa.Opcode.BEGIN:
+            _require_version(command, isa.begin(config))
         if lacks := isa.lacking(isa.COMMANDS[command.opcode], command.fields, config):
             text = f"{command.opcode.name} needs {lacks}, which the configuration leaves out"
             raise CommandError(isa.ErrorCode.ILLEGAL_COMMAND, command.number, text)
         yield command
+
+
+def _require_version(command: Decoded, expected: isa.Begin) -> None:
+    for name, value in expected.values().items():
+        if command.fields[name] != value:
+            text = f"{name} {command.fields[name]:#x} is not {value:#x}"
+            raise CommandError(isa.ErrorCode.VERSION, command.number, text)
 
 
 def read_stream(config: AcceleratorConfig, words: NDArray[np.uint32]) -> list[Decoded]:
