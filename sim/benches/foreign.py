@@ -47,10 +47,16 @@ async def start(dut: Any, settings: Sequence[str], idle: Sequence[str]) -> dict[
     return job
 
 
-def finish(dut: Any, counts: Sequence[str], what: str) -> None:
-    """Report counts, one that is unknown as 0; raise AssertionError if the harness has given up."""
-    values = {name: getattr(dut, name).value for name in (*counts, "broken")}
-    report({name: int(value) if value.is_resolvable else 0 for name, value in values.items()})
+def finish(dut: Any, what: str, counts: Sequence[str], unsure: Sequence[str] = ()) -> None:
+    """Report counts, and ``unsure`` ones, which are 0 if they are unknown.
+
+    Raises AssertionError if the harness has given up.
+    """
+    found = {name: int(getattr(dut, name).value) for name in counts}
+    for name in unsure:
+        value = getattr(dut, name).value
+        found[name] = int(value) if value.is_resolvable else 0
+    report(found)
     assert not dut.broken.value, f"the {what} ended early"
 
 
@@ -60,7 +66,7 @@ async def cases(dut: Any) -> None:
     await start(dut, ("count", "linger"), ())
     await RisingEdge(dut.done)
     counts = ("accepted", "answered", "early", "first_early", "late")
-    finish(dut, (*counts, "unknown_valid", "unknown_ready"), "cases")
+    finish(dut, "cases", (*counts, "unknown_valid", "unknown_ready", "broken"))
 
 
 @cocotb.test()
@@ -68,8 +74,8 @@ async def accesses(dut: Any) -> None:
     """Run the program, and give each run its memory."""
     job = await start(dut, ("memory_words",), ("go_on", "memory_load", "memory_dump"))
     await _serve_barriers(dut, Path(job["folder"]))
-    counts = ("stuck", "late", "line", "errors", "first_error", "last_value", "violations")
-    finish(dut, counts, "program")
+    counts = ("broken", "stuck", "late", "line", "errors", "first_error", "last_value")
+    finish(dut, "program", (), (*counts, "violations"))
 
 
 async def _serve_barriers(dut: Any, folder: Path) -> None:
