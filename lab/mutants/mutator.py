@@ -88,7 +88,8 @@ KINDS = (
 
 - ``statement``: one that is added to a domain is left out, or the call that connects interfaces.
 - ``operator``, ``comparison``: another one in its place.
-- ``constant``: one more or one less, also of a reset value or a slice; a truth value inverted.
+- ``constant``: one more or one less, also of a reset value or a slice; a truth value inverted. A
+  flag, ``unsigned(1)``, does not get a second bit, which would be 0 always.
 - ``slice``: a bound that is no constant moved by one.
 - ``reset``: a signal without a reset value is reset to 1; not one that is not reset, whose first
   value means nothing.
@@ -258,6 +259,9 @@ class _Finder(ast.NodeVisitor):
             self._add("condition", node.args[0], f"({condition}) == 0", "1")
             if name == "Elif":
                 self._add("elif", node.func, "m.If")
+        elif name == "unsigned" and ast.unparse(node.args[0]) == "1":
+            self._add("constant", node.args[0], "0")
+            return
         self.generic_visit(node)
 
 
