@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""The command stream is asked for at its start, and never without one."""
+"""The command stream is asked for at its start, and exhausted not before its words have come."""
 
 from eightfold.hw.control.command_fetch import CommandFetch
 from eightfold.target.config import PRESETS
@@ -14,6 +14,7 @@ async def test_memory_is_asked_after_a_start_alone(ctx, dut):
 
     async def cycles(count):
         for _ in range(count):
+            assert not ctx.get(dut.exhausted)
             if ctx.get(dut.memory.request.valid):
                 request = ctx.get(dut.memory.request.payload)
                 asked.append((request.address, request.beats))
