@@ -10,13 +10,15 @@ from amaranth.lib.wiring import In
 
 import eightfold.hw.mover.engine
 from eightfold.hw.memory.scratchpad import Scratchpad
-from eightfold.hw.mover.engine import Mover
+from eightfold.hw.mover.engine import BEATS, Mover
 from eightfold.hw.mover.writer import Writer
-from eightfold.hw.ports import scratchpad_read, scratchpad_write
+from eightfold.hw.ports import BURST, scratchpad_read, scratchpad_write
+from eightfold.isa import Opcode, Space
 from eightfold.sim.simulator.runner import BenchFailed
 from eightfold.target.config import AcceleratorConfig
 from lab.formal.proof import Break
 from tests.support.hardware.broken import broken
+from tests.support.hardware.stream_transfers import simulated
 from tests.support.hardware.unit_bench import run_unit
 
 pytestmark = pytest.mark.slow
@@ -73,6 +75,30 @@ def run_mover(config, simulator, seed, testcase=None, moves=22, bench="mover"):
     names = ("port", "vector", "scratchpad", "tables")
     more = {name: getattr(config, name) for name in names} | {"moves": moves}
     return run_unit(lambda: MoverOnScratchpad(config), bench, simulator, seed, testcase, **more)
+
+
+@pytest.mark.parametrize("first", [1, BURST])
+@simulated(lambda: Mover(NANO))
+async def test_no_more_beats_are_asked_for_than_have_a_place(ctx, dut, first):
+    """Of a long run whose first burst has `first` beats, from a memory that does not answer."""
+    source = NANO.port * (BURST - first)
+    run = NANO.port * 2 * BEATS
+    for region in (dut.model, dut.arena):
+        ctx.set(region, {"base": 0, "size": source + run})
+    move = {"source_space": Space.MODEL.value, "target_space": Space.SCRATCHPAD.value}
+    move |= {"source": source, "target": 0, "run": run, "opcode": Opcode.MOVE.value}
+    for name, value in (move | {f"count{i}": 1 for i in range(4)}).items():
+        ctx.set(dut.engine.command.payload.move[name], value)
+    ctx.set(dut.read.request.ready, 1)
+    ctx.set(dut.engine.command.valid, 1)
+    await ctx.tick().until(dut.engine.command.ready)
+    ctx.set(dut.engine.command.valid, 0)
+    beats = []
+    for _ in range(3 * BEATS):
+        if ctx.get(dut.read.request.valid):
+            beats.append(ctx.get(dut.read.request.payload.beats))
+        await ctx.tick()
+    assert beats[0] == first and BEATS - BURST <= sum(beats) <= BEATS
 
 
 # The digits run with ports and scratchpads of these sizes too.
