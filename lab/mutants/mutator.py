@@ -259,7 +259,7 @@ class _Finder(ast.NodeVisitor):
             self._add("condition", node.args[0], f"({condition}) == 0", "1")
             if name == "Elif":
                 self._add("elif", node.func, "m.If")
-        elif name == "unsigned" and ast.unparse(node.args[0]) == "1":
+        elif name == "unsigned" and [ast.unparse(argument) for argument in node.args] == ["1"]:
             self._add("constant", node.args[0], "0")
             return
         self.generic_visit(node)

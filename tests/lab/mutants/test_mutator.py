@@ -44,6 +44,7 @@ def changes(line):
         ("x = 7", {("constant", "x = 8"), ("constant", "x = 6")}),
         ("x = 0", {("constant", "x = 1")}),
         ("x = unsigned(1)", {("constant", "x = unsigned(0)")}),
+        ("x = unsigned(width=n)", set()),
         ("x = unsigned(8)", {("constant", "x = unsigned(9)"), ("constant", "x = unsigned(7)")}),
         ("x = f(y=True)", {("constant", "x = f(y=False)")}),
         ("x = y[n:]", {("slice", "x = y[(n) + 1:]"), ("slice", "x = y[(n) - 1:]")}),
