@@ -63,7 +63,6 @@ def test_an_operator_leads_to_golden() -> None:
 QUICK = [name for name, part in documents.PARTS.items() if not part.slow]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_the_document_holds_the_part(name: str) -> None:
     assert documents.stale(documents.PARTS[name]) is None, "run make documents"
