@@ -268,9 +268,7 @@ class VectorEngine(Component):
 
     def _status(self, m: Module, busy: Value, reader: VectorReader, writer: VectorWriter) -> None:
         """Add the status, from registers."""
-        request = reader.scratchpad.request
         target = writer.scratchpad
-        m.d.comb += self.status.busy.eq(busy)
-        m.d.sync += self.status.moving.eq(
-            (request.valid & request.ready) | (target.valid & target.ready)
-        )
+        written = Signal()
+        m.d.sync += written.eq(target.valid & target.ready)
+        m.d.comb += [self.status.busy.eq(busy), self.status.moving.eq(reader.moving | written)]

@@ -8,7 +8,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
-from eightfold.hw.ports import scratchpad_read, vector_layout
+from eightfold.hw.blocks.skid import Bypass
+from eightfold.hw.ports import local_address, scratchpad_read, vector_layout
 from eightfold.hw.vector.words import chunk_layout, read_layout
 from eightfold.target.config import AcceleratorConfig
 
@@ -18,8 +19,8 @@ class VectorReader(Component):
 
     Timing
     ------
-    One request per cycle while fewer than `DEPTH` answers are on their way or wait.
-    ``reads.ready`` follows ``scratchpad.request.ready`` combinationally.
+    One request per cycle while fewer than `DEPTH` answers are asked for, on their way, or wait. No
+    output follows ``scratchpad.request.ready`` combinationally.
 
     Parameters
     ----------
@@ -36,6 +37,8 @@ class VectorReader(Component):
     """Chunks, and where their operands are."""
     scratchpad: Annotated[Any, lambda self: Out(scratchpad_read(self.config))]
     """Reads there."""
+    moving: Annotated[Signal, Out(1)]
+    """A request has been transferred in the cycle before."""
     words: Annotated[
         stream.Interface, lambda self: Out(stream.Signature(vector_layout(self.config)))
     ]
@@ -55,15 +58,19 @@ class VectorReader(Component):
         m.submodules.chunks = chunks = CreditQueue(chunk_layout(self.config), self.DEPTH)
         connect(m, words.o, flipped(self.words))
         connect(m, chunks.o, flipped(self.chunks))
+        # The scratchpad's ``ready`` comes late, from other engines.
+        m.submodules.bypass = bypass = Bypass(local_address(self.config))
+        connect(m, bypass.o, flipped(self.scratchpad.request))
         read = self.reads.payload
-        request = self.scratchpad.request
-        has_b, asks_b, transfer = Signal(), Signal(), Signal()
+        request = bypass.i
+        has_b, asks_b, transfer, offered = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
             asks_b.eq(self.two & ~has_b),
             request.valid.eq(self.reads.valid & words.available),
             request.payload.eq(Mux(asks_b, read.b, read.a)),
             transfer.eq(request.valid & request.ready),
             self.reads.ready.eq(words.available & request.ready & ~asks_b),
+            self.moving.eq(offered & ~bypass.full),
             words.take.eq(transfer),
             words.push.eq(self.scratchpad.valid),
             words.push_data.eq(self.scratchpad.data),
@@ -72,6 +79,7 @@ class VectorReader(Component):
             chunks.push.eq(transfer & ~asks_b),
             chunks.push_data.eq(read.chunk),
         ]
+        m.d.sync += offered.eq(bypass.o.valid)
         with m.If(transfer):
             m.d.sync += has_b.eq(asks_b)
         return m

@@ -10,7 +10,6 @@ from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.layouts import hdl
 from eightfold.hw.blocks.loops import Address, Loops
-from eightfold.hw.blocks.skid import Bypass
 from eightfold.hw.ports import local_address
 from eightfold.hw.vector.words import Phase, read_layout
 from eightfold.isa import LOCAL_BITS, ROW_RESULTS, VECTOR, Operand, Row
@@ -75,10 +74,7 @@ class VectorWalk(Component):
         }
         m.submodules.loops = loops = Loops(7, addresses)
         m.submodules.queue = queue = CreditQueue(read_layout(self.config), self.QUEUE)
-        # The scratchpad's ``ready`` comes late, from other engines.
-        m.submodules.bypass = bypass = Bypass(read_layout(self.config))
-        connect(m, queue.o, bypass.i)
-        connect(m, bypass.o, flipped(self.reads))
+        connect(m, queue.o, flipped(self.reads))
         start, step, push = Signal(), Signal(), Signal()
         self._take(m, loops, start)
         m.d.comb += [
