@@ -10,6 +10,7 @@ from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.fifo import Fifo
 from eightfold.hw.blocks.gearbox import Gearbox
 from eightfold.hw.blocks.layouts import hdl, parameter_layout
+from eightfold.hw.blocks.skid import Bypass
 from eightfold.hw.matrix.parameter_records import RUN_LAYOUT, ParameterRecords
 from eightfold.hw.memory.region_fetch import RegionFetch
 from eightfold.hw.ports import memory_read, region_layout
@@ -68,6 +69,9 @@ class ParameterStream(Component):
         m.submodules.gearbox = gearbox = Gearbox(port, min(RECORD, port))
         m.submodules.runs = runs = Fifo(RUN_LAYOUT, AHEAD)
         m.submodules.records = records = ParameterRecords(self.config)
+        # Whether a run has ended is known late, and the queue's registers are many.
+        m.submodules.following = following = Bypass(RUN_LAYOUT)
+        connect(m, following.o, records.runs)
         connect(m, fetch.memory, flipped(self.memory))
         connect(m, fetch.o, gearbox.i)
         connect(m, gearbox.o, records.units)
@@ -76,9 +80,9 @@ class ParameterStream(Component):
             fetch.region.eq(self.region),
             fetch.yields.eq(self.yields),
             gearbox.drop.eq(records.drop),
-            records.runs.valid.eq(runs.r_rdy),
-            records.runs.payload.eq(runs.r_data),
-            runs.r_en.eq(records.runs.ready),
+            following.i.valid.eq(runs.r_rdy),
+            following.i.payload.eq(runs.r_data),
+            runs.r_en.eq(following.i.ready),
         ]
         self._start(m, fetch, runs)
         return m
