@@ -9,7 +9,7 @@ from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.fifo import Fifo
 from eightfold.hw.blocks.skid import Skid
 from eightfold.hw.memory.axi import OKAY, address_layout, axi_read, drive_address_constants
-from eightfold.hw.ports import burst_layout, memory_read
+from eightfold.hw.ports import memory_read
 from eightfold.target.config import AcceleratorConfig
 
 
@@ -81,7 +81,7 @@ class MemoryReader(Component):
         asking, above, grant = (Signal(self.count, name=n) for n in ("asking", "above", "grant"))
         room = Signal()
         take = Signal()
-        chosen = Signal(burst_layout())
+        chosen = Signal(address_layout())
         # Clients above the one served last go first; x & -x is the lowest bit that is set.
         candidates = Mux((asking & above).any(), asking & above, asking)
         m.d.comb += [
@@ -90,15 +90,15 @@ class MemoryReader(Component):
             room.eq(addresses.i.ready & route.w_rdy & ~self.stop),
             take.eq(asking.any() & room),
             addresses.i.valid.eq(take),
-            addresses.i.payload.address.eq(chosen.address),
-            addresses.i.payload.length.eq(chosen.beats - 1),
+            addresses.i.payload.eq(chosen),
             route.w_en.eq(take),
             route.w_data.eq(grant),
         ]
         for number, client in enumerate(self.clients):
             m.d.comb += client.request.ready.eq(grant[number] & room)
+            burst = client.request.payload
             with m.If(grant[number]):
-                m.d.comb += chosen.eq(client.request.payload)
+                m.d.comb += [chosen.address.eq(burst.address), chosen.length.eq(burst.beats - 1)]
         with m.If(take):
             m.d.sync += above.eq(~(grant | (grant - 1)))
 

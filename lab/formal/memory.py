@@ -261,7 +261,7 @@ PROOFS: tuple[Proof, ...] = (
         breaks=(
             Break("self.idle.eq(~route.r_rdy & ~valid.any())", "self.idle.eq(~valid.any())"),
             Break(" & ~self.stop", ""),
-            Break("length.eq(chosen.beats - 1)", "length.eq(chosen.beats)"),
+            Break("length.eq(burst.beats - 1)", "length.eq(burst.beats)"),
         ),
     ),
     Checked(
