@@ -172,23 +172,30 @@ class Writer(Component):
         """Count the answers that a command waits for; ``waits``: a write to the scratchpad does."""
         open_, owed = (Signal(range(64), name=name) for name in ("open", "owed"))
         pending, stopped, opened = Signal(), Signal(), Signal()
+        # Whether none are open, or one, or none owed: `done` is early, for the tokens wait for it.
+        none, one, settled = Signal(init=1), Signal(), Signal()
         after = Signal.like(open_)
         unit = held.unit
         m.d.comb += [
             active.eq(valid & ~unit.fault & ~(unit.last & pending)),
             opened.eq(written & unit.spaces.to_memory & unit.opens),
             after.eq(open_ + opened - self.answered),
-            self.done.eq(pending & (owed == 0) & ~waits),
+            self.done.eq(pending & settled & ~waits),
             self.fault.eq(valid & unit.fault & ~pending & ~stopped),
             self.code.eq(Mux(unit.index, constant(ErrorCode.INDEX), constant(ErrorCode.ADDRESS))),
         ]
         m.d.sync += [open_.eq(after), crowded.eq(open_ >= _MOST_OPEN)]
+        more, less = opened & ~self.answered, self.answered & ~opened
+        with m.If(more):
+            m.d.sync += [none.eq(0), one.eq(none)]
+        with m.Elif(less):
+            m.d.sync += [none.eq(one), one.eq(open_ == 2)]
         with m.If(written & unit.last):
-            m.d.sync += [pending.eq(1), owed.eq(after)]
+            m.d.sync += [pending.eq(1), owed.eq(after), settled.eq(~more & Mux(less, one, none))]
         with m.Else():
             with m.If(self.done):
                 m.d.sync += pending.eq(0)
-            with m.If(self.answered & (owed != 0)):
-                m.d.sync += owed.eq(owed - 1)
+            with m.If(self.answered & ~settled):
+                m.d.sync += [owed.eq(owed - 1), settled.eq(owed == 1)]
         with m.If(self.fault):
             m.d.sync += stopped.eq(1)
