@@ -16,7 +16,7 @@ from eightfold.conformance.judge.dot import DOT
 from eightfold.conformance.judge.models.mistakes import operator_mistakes
 from eightfold.conformance.profile import NETWORKS, OPERATORS, PROFILES
 from eightfold.conformance.units.tables import OPERATORS as TABLES
-from eightfold.conformance.vectors.models import MODELS, operator_cases
+from eightfold.conformance.vectors.models import MODELS, model_cases
 from eightfold.model import Graph
 from eightfold.operators import load_model
 from eightfold.operators.spec import (
@@ -123,7 +123,7 @@ def mistakes_of_rule(rule: SpecRule) -> list[str]:
 
 @cache
 def _drawn(operator: str) -> list[Graph]:
-    cases = operator_cases(operator, PROFILES["tflite"], count=MODELS["smoke"])
+    cases = model_cases(operator, PROFILES["tflite"], count=MODELS["smoke"])
     return [load_model(case.model) for case in cases]
 
 

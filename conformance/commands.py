@@ -507,11 +507,11 @@ def operators_command(
 ) -> None:
     """Models of one operator each: to be computed, every tensor stated, and to be refused."""
     from eightfold.conformance.profile import Profile
-    from eightfold.conformance.vectors.models import chosen, write_operators
+    from eightfold.conformance.vectors.models import chosen, write_models
 
     claimed = Profile.load(profile)
     operators = claimed.with_aspects(chosen(names, claimed), aspects)
-    counts = write_operators(folder, operators, claimed, level, seed)
+    counts = write_models(folder, operators, claimed, level, seed)
     click.echo(
         f"{len(chosen(names, claimed))} operators in {folder}: {counts['computed']} models "
         f"to compute, {counts['refused']} to refuse"
@@ -523,10 +523,10 @@ def operators_command(
 @folder_option(required=True)
 def networks_command(profile: str, level: "Level", seed: int, folder: Path) -> None:
     """Random networks of the operators that the profile claims, every tensor stated."""
-    from eightfold.conformance.profile import Profile
-    from eightfold.conformance.vectors.models import write_networks
+    from eightfold.conformance.profile import NETWORKS, Profile
+    from eightfold.conformance.vectors.models import write_models
 
-    counts = write_networks(folder, Profile.load(profile), level, seed)
+    counts = write_models(folder, [NETWORKS], Profile.load(profile), level, seed)
     click.echo(f"{counts['computed']} networks in {folder}")
 
 

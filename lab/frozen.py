@@ -35,7 +35,7 @@ from eightfold.common.program import one_line_errors
 from eightfold.compiler.passes import prepare
 from eightfold.conformance.profile import NETWORKS as NETWORKS_CLAIM
 from eightfold.conformance.profile import PROFILES, UNITS, Profile
-from eightfold.conformance.vectors.models import digest_of_cases, network_cases, operator_cases
+from eightfold.conformance.vectors.models import digest_of_cases, model_cases
 from eightfold.conformance.vectors.unit_files import FORMATS, unit_files
 from eightfold.hw.units import UNITS as HARDWARE_UNITS
 from eightfold.operators import load_model
@@ -137,11 +137,11 @@ def unit_vectors(unit: str, profile: str, form: str) -> str:
 
 def operator_vectors(operator: str, profile: str) -> str:
     """Hash an operator's models within a profile."""
-    return sha(digest_of_cases(operator_cases(operator, Profile.load(profile))).encode())
+    return sha(digest_of_cases(model_cases(operator, Profile.load(profile))).encode())
 
 
 def network_vectors(profile: str) -> str:
-    return sha(digest_of_cases(network_cases(Profile.load(profile))).encode())
+    return sha(digest_of_cases(model_cases(NETWORKS_CLAIM, Profile.load(profile))).encode())
 
 
 def pages(name: str) -> str:

@@ -183,7 +183,7 @@ Draw = Callable[[str, Profile, Level, int], list[str]]
 
 def model_digests(claim: str, profile: Profile, level: Level, seed: int) -> list[str]:
     """Draw the models of an operator, or networks; return the digest of each in their order. Raises
-    InputError as `eightfold.conformance.vectors.models.operator_cases`."""
+    InputError as `eightfold.conformance.vectors.models.model_cases`."""
     return [digest_of_cases([case]) for case in model_cases(claim, profile, level, seed)]
 
 

@@ -82,8 +82,8 @@ class OperatorCase:
         return None if self.refusal else load_model(self.model)
 
 
-def operator_cases(
-    operator: str,
+def model_cases(
+    claim: str,
     profile: Profile,
     level: Level = "smoke",
     seed: int = 0,
@@ -91,100 +91,50 @@ def operator_cases(
     first: int = 0,
     count: int | None = None,
 ) -> Iterator[OperatorCase]:
-    """Yield the cases of an operator; the same arguments give the same cases everywhere.
+    """Yield the models of a claim; the same arguments give the same models everywhere.
 
     They are models within the spec: none that ``eightfold check`` calls a violation, none whose
-    arithmetic C++ leaves undefined. They keep to the profile's limits, and to what it states of the
-    operator. A fourth of those with a window is `eightfold.conformance.constraints.ORDINARY`.
+    arithmetic C++ leaves undefined. They keep to the profile's limits, and to what it states of
+    operators. A fourth of those with a window is `eightfold.conformance.constraints.ORDINARY`.
 
-    ``operator``: its name alone; or with an aspect: ``CONV_2D.beyond-spec`` has models that kernels
-    take and the spec does not, ``CONV_2D.strictness`` those that must be refused. ``first``,
-    ``count``: only cases from number ``first``, ``count`` of them or all: a share of the work.
+    ``claim``: `NETWORKS`, of the profile's operators; or an operator's name, alone or with an
+    aspect: ``CONV_2D.beyond-spec`` has models that kernels take and the spec does not,
+    ``CONV_2D.strictness`` those that must be refused. ``first``, ``count``: only models from number
+    ``first``, ``count`` of them or all: a share of the work.
 
-    Raises InputError if there is no such level, the profile does not claim the operator, demands
-    one rounding, or its limits leave too few models.
+    Raises InputError if there is no such level, the profile does not claim it, demands one
+    rounding, claims no operator that networks are made of, or its limits leave too few models.
     """
-    _check_claim(operator, profile, level)
-    share = _share_of(first, count)
-    name, aspect = parted(operator)
+    _check_claim(claim, profile, level)
+    share = range(first, sys.maxsize if count is None else first + count)
+    name, aspect = parted(claim)
     start = zlib.crc32(b"vectors") + seed * 1_000_000  # of another stream than a campaign's
     if aspect == "strictness":
-        refused = _refused(name, start, REFUSED[level])
-        named = (replace(case, operator=operator) for case in refused)
-        yield from (case for number, case in enumerate(named) if number in share)
+        refused = enumerate(_refused(name, start, REFUSED[level]))
+        yield from (replace(case, operator=claim) for number, case in refused if number in share)
         return
-    models = _claimed(name, profile, start, spec=not aspect)
-    stated = (f"{each} of operators.{name}" for each in profile.constraints(name))
-    widen = ", ".join(("zero_points", "ranks", *stated))
-    for number, drawn in _numbered(models, level, share):
-        if drawn is not None:
-            yield _computed_case(operator, *drawn, profile)
-        elif aspect:
-            return  # kernels take nothing that the spec does not
-        else:
-            raise _too_few(profile, f"{number} models of {operator}", widen)
-
-
-def network_cases(
-    profile: Profile,
-    level: Level = "smoke",
-    seed: int = 0,
-    *,
-    first: int = 0,
-    count: int | None = None,
-) -> Iterator[OperatorCase]:
-    """Yield networks of the profile's operators; the same arguments give the same everywhere.
-
-    ``first``, ``count``: as `operator_cases` takes them.
-
-    Raises InputError if there is no such level, the profile does not claim networks, claims no
-    operator that networks are made of, demands one rounding, or its limits leave too few networks.
-    """
-    _check_claim(NETWORKS, profile, level)
-    operators = sorted(DRAWN.intersection(profile.claims))
-    if not operators:
-        raise InputError(f"profile {profile.name}: claims no operator that networks are made of")
-    networks = _within_limits(_networks(operators, profile, seed), profile)
-    for number, drawn in _numbered(networks, level, _share_of(first, count)):
-        if drawn is None:
-            widen = "zero_points or ranks, or do not claim networks"
-            raise _too_few(profile, f"{number} networks", widen)
-        yield _computed_case(NETWORKS, *drawn, profile)
-
-
-def _numbered(
-    models: Iterable["Drawn | None"], level: Level, share: range
-) -> Iterator[tuple[int, "Drawn | None"]]:
-    """Yield those of a level's models that are in a share with their numbers, and each None."""
-    for number, drawn in zip(range(min(MODELS[level], share.stop)), models, strict=False):
-        if drawn is None or number in share:
-            yield number, drawn
-
-
-def _too_few(profile: Profile, left: str, widen: str) -> InputError:
-    return InputError(
-        f"profile {profile.name}: its limits leave {left} among {TRIES} times as many; "
-        f"widen {widen}"
-    )
-
-
-def model_cases(
-    claim: str, profile: Profile, level: Level = "smoke", seed: int = 0, **share: Any
-) -> Iterator[OperatorCase]:
-    """Yield the cases of an operator, or networks; ``share``: their ``first`` and ``count``."""
     if claim == NETWORKS:
-        return network_cases(profile, level, seed, **share)
-    return operator_cases(claim, profile, level, seed, **share)
+        what, widen = "networks", "zero_points or ranks, or do not claim networks"
+        models = _within_limits(_networks(profile, seed), profile)
+    else:
+        stated = (f"{each} of operators.{name}" for each in profile.constraints(name))
+        what, widen = f"models of {claim}", ", ".join(("zero_points", "ranks", *stated))
+        models = _claimed(name, profile, start, spec=not aspect)
+    for number, drawn in zip(range(min(MODELS[level], share.stop)), models, strict=False):
+        if drawn is None and aspect:
+            return  # kernels take nothing that the spec does not
+        if drawn is None:
+            raise InputError(
+                f"profile {profile.name}: its limits leave {number} {what} among {TRIES} times as "
+                f"many; widen {widen}"
+            )
+        if number in share:
+            yield _computed_case(claim, *drawn, profile)
 
 
 def most_cases(claim: str, level: Level) -> int:
     """Return how many models a claim has, of an aspect at most."""
     return (REFUSED if parted(claim)[1] == "strictness" else MODELS)[level]
-
-
-def _share_of(first: int, count: int | None) -> range:
-    """Return the numbers of a share of the cases: ``count`` from ``first``, or all from there."""
-    return range(first, sys.maxsize if count is None else first + count)
 
 
 def _check_claim(claim: str, profile: Profile, level: Level) -> None:
@@ -207,45 +157,20 @@ def _computed_case(
     return OperatorCase(claim, model, inputs, computed)
 
 
-def write_operators(
-    folder: Path, operators: Sequence[str], profile: Profile, level: Level = "smoke", seed: int = 0
+def write_models(
+    folder: Path, claims: Sequence[str], profile: Profile, level: Level = "smoke", seed: int = 0
 ) -> dict[str, int]:
-    """Write the cases of operators into a folder, ``manifest.json`` when all else is there.
+    """Write the models of operators, or networks, into a folder, each claim's in one of its name;
+    ``manifest.json`` when all else is there.
 
     Returns how many models are to be ``computed``, and how many to be ``refused``. Raises
-    InputError as `operator_cases`, and if the folder cannot be written.
-    """
-    cases = {name: operator_cases(name, profile, level, seed) for name in operators}
-    what = {"unit": "operators", "operators": list(operators)}
-    return _write_models(folder, cases, what, profile, level, seed)
-
-
-def write_networks(
-    folder: Path, profile: Profile, level: Level = "smoke", seed: int = 0
-) -> dict[str, int]:
-    """Write the networks of a profile into a folder; returns and raises as `write_operators`, and
-    raises as `network_cases`."""
-    cases = {NETWORKS: network_cases(profile, level, seed)}
-    return _write_models(folder, cases, {"unit": NETWORKS}, profile, level, seed)
-
-
-def _write_models(
-    folder: Path,
-    claims: Mapping[str, Iterable[OperatorCase]],
-    what: Mapping[str, Any],
-    profile: Profile,
-    level: Level,
-    seed: int,
-) -> dict[str, int]:
-    """Write cases by claim, each in a folder of that name; ``what`` goes into the manifest.
-
-    Returns and raises as `write_operators`.
+    InputError as `model_cases`, and if the folder cannot be written.
     """
     entries: dict[str, dict[str, Any]] = {}
     sums: dict[str, str] = {}
-    for claim, cases in claims.items():
+    for claim in claims:
         files: dict[str, bytes] = {}
-        for number, case in enumerate(cases):
+        for number, case in enumerate(model_cases(claim, profile, level, seed)):
             name = f"{claim}/{number:04}"
             files |= {f"{name}/{file}": content for file, content in _files(case).items()}
             entries[name] = {"operator": claim, "expect": "refused" if case.refusal else "tensors"}
@@ -254,7 +179,8 @@ def _write_models(
         write_files({folder / name: content for name, content in files.items()})
         sums |= checksums(files)
     refused = sum(entry["expect"] == "refused" for entry in entries.values())
-    facts = {**what, "cases": entries}
+    operators = {"unit": "operators", "operators": list(claims)}
+    facts = {**({"unit": NETWORKS} if NETWORKS in claims else operators), "cases": entries}
     write_file(folder / NAME, manifest(facts, profile, level, seed, sums))
     return {"computed": len(entries) - refused, "refused": refused}
 
@@ -300,7 +226,10 @@ def _claimed(operator: str, profile: Profile, start: int, *, spec: bool) -> Iter
     )
 
 
-def _networks(operators: list[str], profile: Profile, seed: int) -> Iterator[Case]:
+def _networks(profile: Profile, seed: int) -> Iterator[Case]:
+    operators = sorted(DRAWN.intersection(profile.claims))
+    if not operators:
+        raise InputError(f"profile {profile.name}: claims no operator that networks are made of")
     bounds = {name: _bounds_of(name, profile) for name in operators}
     for number in itertools.count():
         rng = np.random.default_rng([zlib.crc32(b"vectors of networks"), seed, number])

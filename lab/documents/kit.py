@@ -27,7 +27,7 @@ from eightfold.conformance.liars import Named, every_liar
 from eightfold.conformance.profile import OPERATORS, PROFILES
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.frozen import RECIPES, Recipe, recipes, write_set
-from eightfold.conformance.vectors.models import operator_cases
+from eightfold.conformance.vectors.models import model_cases
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from lab.documents.part import Part, markdown, number, percent, table_part
 from lab.measure import impact
@@ -172,7 +172,7 @@ def findings(
         for operator in operators:
             found = []
             for aspect in PASSES:
-                cases = list(operator_cases(operator + aspect, profile, level))
+                cases = list(model_cases(operator + aspect, profile, level))
                 answers = runner.answer_all([(case.model, case.inputs) for case in cases])
                 found.append(judge_models(operator, cases, answers, profile, power=False))
             results[operator] = tuple(found)

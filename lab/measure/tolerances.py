@@ -21,7 +21,7 @@ from eightfold.conformance.adapters.adapter import ModelRunner, load_adapter
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.judge.models.tolerances import FILE, VOTERS
 from eightfold.conformance.profile import OPERATORS, PROFILES
-from eightfold.conformance.vectors.models import OperatorCase, operator_cases
+from eightfold.conformance.vectors.models import OperatorCase, model_cases
 from eightfold.conformance.verdict import KIT
 from eightfold.operators import load_model
 from eightfold.run.reference.oracle import differ
@@ -91,7 +91,7 @@ def main(count: int, seed: int, operators: str, output: Path) -> None:
     with terminal_progress("measuring") as on_progress:
         for done, operator in enumerate(names):
             tell(on_progress, operator, done, len(names))
-            cases = list(operator_cases(operator, PROFILES["tflite"], LEVEL, seed, count=count))
+            cases = list(model_cases(operator, PROFILES["tflite"], LEVEL, seed, count=count))
             asked = [(case.model, case.inputs) for case in cases]
             rows[operator] = {
                 name: deviation(cases, runner.answer_all(asked)) for name, runner in runners.items()

@@ -23,7 +23,7 @@ from eightfold.conformance.judge.models.subject import OperatorRun
 from eightfold.conformance.judge.tables import float_table
 from eightfold.conformance.profile import CLAIMS, OPERATORS, PROFILES
 from eightfold.conformance.units.registry import unit_cases
-from eightfold.conformance.vectors.models import operator_cases
+from eightfold.conformance.vectors.models import model_cases
 from eightfold.operators import load_model
 from eightfold.operators.spec import ARITHMETIC, RULES, rule, rules_of
 from tests.support.conformance.requantizations import judged
@@ -50,7 +50,7 @@ def test_no_pattern_is_without_a_mistake() -> None:
 @pytest.mark.parametrize("operator", ["FULLY_CONNECTED", "L2_NORMALIZATION", "SQUEEZE"])
 def test_models_show_a_mistake_that_breaks_each_rule(operator: str) -> None:
     runs = []
-    for case in islice(operator_cases(operator, PROFILES["tflite"], "standard"), 12):
+    for case in islice(model_cases(operator, PROFILES["tflite"], "standard"), 12):
         graph = load_model(case.model)
         (only,) = graph.operators
         expected = tuple(case.tensors[index] for index in only.outputs)

@@ -22,7 +22,7 @@ from eightfold.conformance.judge.models.windows import POOLS, WEIGHTED
 from eightfold.conformance.judge.power import Power, power_of
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.units.unit import Level
-from eightfold.conformance.vectors.models import operator_cases
+from eightfold.conformance.vectors.models import model_cases
 from eightfold.golden.quantization import clamp
 from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.operators.spec import RESTRICTION, rule_at
@@ -88,8 +88,8 @@ def names_told(
     operator: str, profile: Profile, level: Level = "standard", seed: int = 0
 ) -> list[MistakeNames]:
     """Return what runtimes are told that make one mistake each in an operator. Raises InputError as
-    `eightfold.conformance.vectors.models.operator_cases`."""
-    cases = operator_cases(operator, profile, level, seed)
+    `eightfold.conformance.vectors.models.model_cases`."""
+    cases = model_cases(operator, profile, level, seed)
     subjects = [run for case in cases for run in runs_of(case, profile.reference)]
     power = operator_power(operator, subjects)
     alike = {name: group for group in power.groups for name in group}

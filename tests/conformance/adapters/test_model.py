@@ -14,7 +14,7 @@ from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import BUILTIN, ModelRunner, load_adapter
 from eightfold.conformance.adapters.model import GIVE_UP, ModelAdapter
 from eightfold.conformance.profile import PROFILES
-from eightfold.conformance.vectors.models import OperatorCase, operator_cases
+from eightfold.conformance.vectors.models import OperatorCase, model_cases
 from eightfold.operators import load_model, run_graph
 from tests.support.conformance import bad_adapters
 from tests.support.models.single import one_operator
@@ -22,7 +22,7 @@ from tests.support.models.single import one_operator
 
 @pytest.fixture(scope="module")
 def case() -> OperatorCase:
-    return next(operator_cases("CONV_2D", PROFILES["tflite"]))
+    return next(model_cases("CONV_2D", PROFILES["tflite"]))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_naming_an_adapter_loads_no_runtime() -> None:
 )
 @pytest.mark.slow
 def test_runtimes_of_the_kit_compute_and_refuse(name: str, operator: str) -> None:
-    cases = list(operator_cases(operator, PROFILES["tflite"]))
+    cases = list(model_cases(operator, PROFILES["tflite"]))
     adapter = load_adapter(name)
     assert isinstance(adapter, ModelRunner)
     with adapter:
@@ -232,7 +232,7 @@ ONE_PIXEL |= dict.fromkeys(("filter_height", "filter_width"), 1)
 )
 @pytest.mark.slow
 def test_runtimes_of_extras_compute(name: str, operator: str) -> None:
-    cases = [case for case in operator_cases(operator, PROFILES["tflite"]) if not case.refusal]
+    cases = [case for case in model_cases(operator, PROFILES["tflite"]) if not case.refusal]
     with cast(ModelRunner, load_adapter(name)) as adapter:
         assert all(path.name == "RECORD" and path.is_file() for path in adapter.made_of())
         answers = adapter.answer_all([(case.model, case.inputs) for case in cases])
@@ -260,7 +260,7 @@ def test_the_converter_to_tosa_ignores_the_activation_of_pools(operator: str) ->
 
 @TOSA
 def test_what_the_converter_to_tosa_leaves_is_refused() -> None:
-    case = next(operator_cases("LESS", PROFILES["tflite"]))
+    case = next(model_cases("LESS", PROFILES["tflite"]))
     with cast(ModelRunner, load_adapter("tosa")) as adapter:
         answer = adapter.answer(case.model, case.inputs)
     assert (answer.ending, answer.message) == (
@@ -293,7 +293,7 @@ def test_the_accelerator_refuses_what_it_does_not_compute_alone(
 ) -> None:
     # An accelerator that other tests simulate too, so that none is built for this one.
     monkeypatch.setattr("eightfold.conformance.adapters.builtin.OnVerilator.config", "nano")
-    cases = list(operator_cases("QUANTIZE", PROFILES["tflite"], "standard", count=20))
+    cases = list(model_cases("QUANTIZE", PROFILES["tflite"], "standard", count=20))
     adapter = load_adapter(name)
     assert isinstance(adapter, ModelRunner)
     if name.endswith("icarus"):

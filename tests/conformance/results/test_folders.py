@@ -11,7 +11,7 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.conformance.profile import PROFILES, Profile
 from eightfold.conformance.results.folders import MESSAGE, judge_folders, model_answer
-from eightfold.conformance.vectors.models import OperatorCase, operator_cases, write_operators
+from eightfold.conformance.vectors.models import OperatorCase, model_cases, write_models
 from eightfold.conformance.vectors.unit_files import unit_files, write_unit
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from eightfold.model import read_model
@@ -28,7 +28,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         write_unit(vectors / unit, unit, TFLITE, "smoke", suffix, 3)  # pyright: ignore[reportArgumentType]
         (results / unit).mkdir()
         shutil.copy(vectors / unit / f"expected.{suffix}", results / unit / f"results.{suffix}")
-    write_operators(vectors / "operators", ["SOFTMAX", "ADD"], TFLITE, "smoke", 3)
+    write_models(vectors / "operators", ["SOFTMAX", "ADD"], TFLITE, "smoke", 3)
     write_right_models(vectors / "operators", results / "operators")
     return vectors, results
 
@@ -103,7 +103,7 @@ def broken_folder(vectors: Path, results: Path, what: str) -> str:
         (results / "operators").mkdir()
         return "no results of any model; give SOFTMAX/0000/results.npz, or refused.txt"
     if what == "models of another seed":
-        write_operators(vectors.parent / "other", ["ADD"], TFLITE, "smoke", 4)
+        write_models(vectors.parent / "other", ["ADD"], TFLITE, "smoke", 4)
         shutil.copy(vectors.parent / "other" / "manifest.json", results / "operators")
         return r"results of other cases, of operators, .* seed 4; .* seed 3"
     if what == "tampered":
@@ -191,7 +191,7 @@ def test_a_profile_of_their_own_comes_back(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def case() -> OperatorCase:
-    return next(operator_cases("ADD", PROFILES["tflite"]))
+    return next(model_cases("ADD", PROFILES["tflite"]))
 
 
 def write(folder: Path, **arrays: np.ndarray) -> Path:

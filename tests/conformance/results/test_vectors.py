@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.profile import PROFILES, UNITS
+from eightfold.conformance.profile import NETWORKS, PROFILES, UNITS
 from eightfold.conformance.results.folders import judge_folders
 from eightfold.conformance.results.vectors import load_vectors, model_cases_of, unit_cases_of
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.vectors.manifest import checksums
-from eightfold.conformance.vectors.models import operator_cases, write_networks, write_operators
+from eightfold.conformance.vectors.models import model_cases, write_models
 from eightfold.conformance.vectors.unit_files import FORMATS, Format, write_unit
 from tests.support.command import Call
 from tests.support.conformance.models import judge_without_power, write_right_models
@@ -52,7 +52,7 @@ def of_unit(folder: Path, form: Format = "npz", unit: str = "requantizer") -> Pa
 
 
 def of_models(path: Path) -> tuple[Path, Path]:
-    write_operators(path / "vectors", ["ADD", "SHAPE", "ADD.strictness"], TFLITE, "smoke", 3)
+    write_models(path / "vectors", ["ADD", "SHAPE", "ADD.strictness"], TFLITE, "smoke", 3)
     write_right_models(path / "vectors", path / "results")
     return path / "vectors", path / "results"
 
@@ -192,7 +192,7 @@ COUNTS = {"smoke": 4, "standard": 5, "full": 6}
 
 
 def test_a_network_of_another_seed_is_told(tmp_path: Path) -> None:
-    write_networks(tmp_path / "vectors", TFLITE, "smoke", 3)
+    write_models(tmp_path / "vectors", [NETWORKS], TFLITE, "smoke", 3)
     write_right_models(tmp_path / "vectors", tmp_path / "results")
     judged = judge_folders(tmp_path / "vectors", tmp_path / "results", judge_without_power)
     assert judged.statement.holds
@@ -223,11 +223,11 @@ def test_the_command_draws_once_and_remembers(
 
 
 def test_models_come_back(tmp_path: Path) -> None:
-    write_operators(tmp_path, ["ADD", "ADD.strictness"], TFLITE, "smoke", 2)
+    write_models(tmp_path, ["ADD", "ADD.strictness"], TFLITE, "smoke", 2)
     found = model_cases_of(load_vectors(tmp_path))
     assert list(found) == ["ADD", "ADD.strictness"]
     for operator, cases in found.items():
-        drawn = list(operator_cases(operator, TFLITE, "smoke", 2))
+        drawn = list(model_cases(operator, TFLITE, "smoke", 2))
         assert list(cases) == [f"{operator}/{number:04}" for number in range(len(drawn))]
         for got, wanted in zip(cases.values(), drawn, strict=True):
             assert (got.model, got.refusal) == (wanted.model, wanted.refusal)

@@ -15,10 +15,8 @@ from eightfold.conformance.vectors.models import (
     MODELS,
     OperatorCase,
     chosen,
-    network_cases,
-    operator_cases,
-    write_networks,
-    write_operators,
+    model_cases,
+    write_models,
 )
 from eightfold.golden import binary, convolution, fixed_point
 from eightfold.operators import check_model, has_violation, load_model, run_graph
@@ -45,12 +43,12 @@ def agrees(oracle: Oracle, case: OperatorCase) -> bool:
 def test_litert_computes_and_refuses_the_same(oracle: Oracle, every: int) -> None:
     refused = 0
     for operator in OPERATORS[::every]:
-        cases = list(operator_cases(operator, TFLITE))
+        cases = list(model_cases(operator, TFLITE))
         assert len(cases) == MODELS["smoke"]
-        cases += operator_cases(f"{operator}.beyond-spec", TFLITE)
+        cases += model_cases(f"{operator}.beyond-spec", TFLITE)
         if operator == "SUM":  # LiteRT's kernel adds unsigned bytes
             cases = []
-        illegal = list(operator_cases(f"{operator}.strictness", TFLITE))
+        illegal = list(model_cases(f"{operator}.strictness", TFLITE))
         assert all(case.refusal for case in illegal)
         refused += len(illegal)
         cases = cases[::3] + illegal
@@ -60,7 +58,7 @@ def test_litert_computes_and_refuses_the_same(oracle: Oracle, every: int) -> Non
 
 
 def test_a_wrong_tensor_and_an_acceptable_model_are_seen(oracle: Oracle) -> None:
-    case, *_ = operator_cases("ADD", TFLITE)
+    case, *_ = model_cases("ADD", TFLITE)
     (index,) = case.tensors
     wrong = case.tensors[index].copy()
     wrong.flat[-1] ^= 1
@@ -80,7 +78,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_the_same_bytes_come_again_and_the_manifest_has_their_sums(tmp_path: Path) -> None:
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         claims = ["MEAN", "GATHER", "GATHER.strictness"]
-        write_operators(tmp_path / name, claims, TFLITE, "smoke", seed)
+        write_models(tmp_path / name, claims, TFLITE, "smoke", seed)
     first = contents(tmp_path / "a")
     assert first == contents(tmp_path / "b") != contents(tmp_path / "c")
     manifest = json.loads(first.pop("manifest.json"))
@@ -97,7 +95,7 @@ def test_the_same_bytes_come_again_and_the_manifest_has_their_sums(tmp_path: Pat
 
 def test_limits_of_ranks_and_zero_points_hold() -> None:
     profile = Profile(name="narrow", limits=ProfileLimits(ranks=(4,), zero_points=(0, -128)))
-    for case in operator_cases("MAX_POOL_2D", profile):
+    for case in model_cases("MAX_POOL_2D", profile):
         if not case.refusal:
             graph = load_model(case.model)
             for tensor in graph.tensors:
@@ -107,7 +105,7 @@ def test_limits_of_ranks_and_zero_points_hold() -> None:
 
 
 def test_micro_has_models_of_five_dimensions_at_most_and_none_to_refuse() -> None:
-    cases = [c for name in ("ADD", "EQUAL") for c in operator_cases(name, PROFILES["tflm"])]
+    cases = [c for name in ("ADD", "EQUAL") for c in model_cases(name, PROFILES["tflm"])]
     assert len(cases) == 2 * MODELS["smoke"]
     with pytest.raises(InputError, match="--strictness: ADD, EQUAL has no such cases"):
         PROFILES["tflm"].with_aspects(["ADD", "EQUAL"], ["strictness"])
@@ -126,14 +124,14 @@ def test_no_case_is_a_violation_or_wraps(operator: str, monkeypatch: pytest.Monk
 
     for module in (fixed_point, binary, convolution):
         monkeypatch.setattr(module, "wrapped", exact)
-    for case in operator_cases(operator, TFLITE, "standard", seed=1, count=15):
+    for case in model_cases(operator, TFLITE, "standard", seed=1, count=15):
         assert not has_violation(check_model(load_model(case.model)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("operator", "count"), [("MAXIMUM", 10), ("CONV_2D", 10), ("ADD", 0)])
 def test_what_is_beyond_the_spec_is_asked_by_name(operator: str, count: int) -> None:
-    cases = list(operator_cases(f"{operator}.beyond-spec", TFLITE, "standard", count=10))
+    cases = list(model_cases(f"{operator}.beyond-spec", TFLITE, "standard", count=10))
     assert len(cases) == count
     violations = [has_violation(check_model(load_model(case.model))) for case in cases]
     assert all(violations) or operator == "CONV_2D"  # where sums wrap, too
@@ -141,8 +139,8 @@ def test_what_is_beyond_the_spec_is_asked_by_name(operator: str, count: int) -> 
 
 @pytest.mark.slow
 def test_a_narrow_claim_gets_its_models_and_a_wide_one_ordinary_ones() -> None:
-    narrow = list(operator_cases("CONV_2D", PROFILES["npu-3x3"], "standard"))
-    wide = list(operator_cases("CONV_2D", TFLITE, "standard"))
+    narrow = list(model_cases("CONV_2D", PROFILES["npu-3x3"], "standard"))
+    wide = list(model_cases("CONV_2D", TFLITE, "standard"))
     assert len(narrow) == len(wide) == MODELS["standard"]
     for case in narrow:
         assert bad_adapters.takes_3x3(case.model)
@@ -158,7 +156,7 @@ def test_a_narrow_claim_gets_its_models_and_a_wide_one_ordinary_ones() -> None:
 def test_constant_operands_and_int8_alone_can_be_claimed() -> None:
     profile = PROFILES["eightfold"]
     for operator in ("PAD", "QUANTIZE"):
-        for case in operator_cases(operator, profile, "standard", count=MODELS["standard"]):
+        for case in model_cases(operator, profile, "standard", count=MODELS["standard"]):
             graph = load_model(case.model)
             assert [graph.tensors[index].dtype for index in graph.inputs] == [np.int8]
 
@@ -168,11 +166,11 @@ def test_constant_operands_and_int8_alone_can_be_claimed() -> None:
     "profile", [TFLITE, Profile(name="a", limits=ProfileLimits(zero_points=(0,)))]
 )
 def test_shares_are_the_cases_of_the_whole(profile: Profile) -> None:
-    whole = [case.model for case in operator_cases("TANH", profile, "standard")]
+    whole = [case.model for case in model_cases("TANH", profile, "standard")]
     shares = [
         case.model
         for first in range(0, 120, 40)
-        for case in operator_cases("TANH", profile, "standard", first=first, count=40)
+        for case in model_cases("TANH", profile, "standard", first=first, count=40)
     ]
     assert shares == whole
 
@@ -192,7 +190,7 @@ def test_shares_are_the_cases_of_the_whole(profile: Profile) -> None:
 )
 def test_what_cannot_be_drawn_is_one_line(profile: Profile, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
-        list(operator_cases("ADD", profile))
+        list(model_cases("ADD", profile))
 
 
 def test_operators_are_chosen_by_name() -> None:
@@ -205,11 +203,13 @@ def test_operators_are_chosen_by_name() -> None:
 
 
 def test_networks_have_every_tensor_and_come_in_shares() -> None:
-    cases = list(network_cases(TFLITE))
+    cases = list(model_cases(NETWORKS, TFLITE))
     assert len(cases) == MODELS["smoke"]
-    shares = [c.model for first in (0, 2) for c in network_cases(TFLITE, first=first, count=2)]
+    shares = [
+        c.model for first in (0, 2) for c in model_cases(NETWORKS, TFLITE, first=first, count=2)
+    ]
     assert [case.model for case in cases] == shares
-    assert shares != [case.model for case in network_cases(TFLITE, seed=1)]
+    assert shares != [case.model for case in model_cases(NETWORKS, TFLITE, seed=1)]
     for case in cases:
         graph = load_model(case.model)
         assert set(case.tensors) == {index for op in graph.operators for index in op.outputs}
@@ -220,7 +220,9 @@ def test_networks_have_every_tensor_and_come_in_shares() -> None:
 
 def test_only_operators_of_the_profile_occur() -> None:
     profile = Profile(name="a", claims=("ADD", "RESHAPE", NETWORKS))
-    names = {op.name for c in network_cases(profile) for op in load_model(c.model).operators}
+    names = {
+        op.name for c in model_cases(NETWORKS, profile) for op in load_model(c.model).operators
+    }
     assert names == {"ADD", "RESHAPE"}
 
 
@@ -235,11 +237,11 @@ def test_only_operators_of_the_profile_occur() -> None:
 )
 def test_networks_that_cannot_be_drawn_are_one_line(profile: Profile, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        list(network_cases(profile))
+        list(model_cases(NETWORKS, profile))
 
 
 def test_networks_are_written_with_a_manifest(tmp_path: Path) -> None:
-    assert write_networks(tmp_path, TFLITE) == {"computed": MODELS["smoke"], "refused": 0}
+    assert write_models(tmp_path, [NETWORKS], TFLITE) == {"computed": MODELS["smoke"], "refused": 0}
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert manifest["unit"] == NETWORKS
     assert sorted(manifest["cases"]) == [f"networks/{n:04}" for n in range(MODELS["smoke"])]

@@ -6,7 +6,7 @@ import pytest
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.judge.models.tolerances import VOTERS, Rows, measured, tolerance_of
 from eightfold.conformance.profile import OPERATORS, PROFILES
-from eightfold.conformance.vectors.models import operator_cases
+from eightfold.conformance.vectors.models import model_cases
 from lab.measure.tolerances import RUNTIMES, deviation
 
 
@@ -35,7 +35,7 @@ def test_one_alone_makes_no_tolerance(largest: tuple[int, ...], tolerance: int |
 
 
 def test_how_far_answers_are() -> None:
-    cases = list(operator_cases("MUL", PROFILES["tflite"], count=4))
+    cases = list(model_cases("MUL", PROFILES["tflite"], count=4))
     outputs = [dict(case.tensors) for case in cases]
     first, second, third, _ = (next(iter(each)) for each in outputs)
     outputs[0][first] = np.where(outputs[0][first] < 100, outputs[0][first] + 3, 0).astype(np.int8)

@@ -11,7 +11,7 @@ from eightfold.conformance.answers import ModelAnswer
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.judge.models.mistakes import names_told, operator_mistakes
 from eightfold.conformance.profile import NETWORKS, OPERATORS, PROFILES, parted
-from eightfold.conformance.vectors.models import OperatorCase, network_cases, operator_cases
+from eightfold.conformance.vectors.models import OperatorCase, model_cases
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from eightfold.operators import load_model
 from tests.support.conformance import broken_runtimes
@@ -32,7 +32,7 @@ def answers(kind: type[broken_runtimes.BrokenRuntime], cases: Sequence[OperatorC
 
 
 def finding(operator: str, *names: str, count: int = 40, seed: int = 0) -> ClaimFinding:
-    cases = list(operator_cases(operator, TFLITE, "standard", seed, count=count))
+    cases = list(model_cases(operator, TFLITE, "standard", seed, count=count))
     name = parted(operator)[0]  # some mistakes show beyond the spec alone
     given = answers(broken(name, *names), cases)
     return judge_models(name, cases, given, TFLITE, power=False)
@@ -90,7 +90,7 @@ def test_a_natural_mistake_is_named(operator: str, mistake: str) -> None:
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.slow
 def test_a_right_runtime_conforms(operator: str) -> None:
-    cases = list(operator_cases(operator, TFLITE))
+    cases = list(model_cases(operator, TFLITE))
     found = judge_models(operator, cases, answers(broken(operator), cases), TFLITE)
     assert found.right, found.lines("standard")
     assert not found.mistakes and not found.diagnosis and not found.smallest
@@ -102,9 +102,9 @@ def test_a_right_runtime_conforms(operator: str) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_right_runtime_conforms_over_many_seeds(seed: int) -> None:
     for operator in OPERATORS:
-        cases = list(operator_cases(operator, TFLITE, "smoke", seed))
+        cases = list(model_cases(operator, TFLITE, "smoke", seed))
         assert judge_models(operator, cases, answers(broken(operator), cases), TFLITE).right
-    cases = list(network_cases(TFLITE, "smoke", seed))
+    cases = list(model_cases(NETWORKS, TFLITE, "smoke", seed))
     assert judge_models(NETWORKS, cases, answers(broken("ADD"), cases), TFLITE).right
 
 
@@ -137,7 +137,7 @@ def test_two_mistakes_deviate_with_the_closest_and_what_is_left() -> None:
 
 
 def test_what_has_no_name_is_told_by_what_it_has_in_common() -> None:
-    cases = list(operator_cases("MAX_POOL_2D", TFLITE, "standard", count=60))
+    cases = list(model_cases("MAX_POOL_2D", TFLITE, "standard", count=60))
     given = []
     for case, answer in zip(cases, answers(broken("MAX_POOL_2D"), cases), strict=True):
         tensors = {
@@ -161,7 +161,7 @@ def test_what_has_no_name_is_told_by_what_it_has_in_common() -> None:
     ],
 )
 def test_endings_are_outcomes(answer: ModelAnswer, outcome: CaseOutcome) -> None:
-    case = next(operator_cases("RESHAPE", TFLITE))
+    case = next(model_cases("RESHAPE", TFLITE))
     found = judge_models("RESHAPE", [case], [answer], TFLITE, names=["RESHAPE/0000"])
     assert found.counts == {outcome: 1}
     assert found.failed[0].name == "RESHAPE/0000"
@@ -170,7 +170,7 @@ def test_endings_are_outcomes(answer: ModelAnswer, outcome: CaseOutcome) -> None
 
 
 def test_shapes_types_and_single_codes_are_outcomes() -> None:
-    case = next(operator_cases("MEAN", TFLITE, seed=3))
+    case = next(model_cases("MEAN", TFLITE, seed=3))
     ((index, right),) = case.tensors.items()
     near = np.where(right < 127, right + 1, right - 1).astype(np.int8)
     for tensor, outcome in (
@@ -186,7 +186,7 @@ def test_shapes_types_and_single_codes_are_outcomes() -> None:
 
 
 def test_illegal_models_are_to_be_refused() -> None:
-    cases = list(operator_cases("CONV_2D.strictness", TFLITE))
+    cases = list(model_cases("CONV_2D.strictness", TFLITE))
     given = [
         ModelAnswer(ending="computed", tensors={3: np.zeros(1, np.int8)}),
         ModelAnswer(ending="crashed", message="SIGSEGV"),
@@ -200,7 +200,7 @@ def test_illegal_models_are_to_be_refused() -> None:
 
 @pytest.mark.slow
 def test_the_guilty_operator_of_networks_is_found_and_its_mistake_named() -> None:
-    cases = list(network_cases(TFLITE, "standard", count=60))
+    cases = list(model_cases(NETWORKS, TFLITE, "standard", count=60))
     kind = broken("CONV_2D", "relu_always")
     found = judge_models(NETWORKS, cases, answers(kind, cases), TFLITE)
     assert not found.right
@@ -211,7 +211,7 @@ def test_the_guilty_operator_of_networks_is_found_and_its_mistake_named() -> Non
 
 
 def test_of_networks_outputs_alone_can_be_judged() -> None:
-    cases = list(network_cases(TFLITE, "standard", count=20))
+    cases = list(model_cases(NETWORKS, TFLITE, "standard", count=20))
     given = []
     for case, answer in zip(cases, answers(broken("ADD", "clamp_wraps"), cases), strict=True):
         outputs = set(load_model(case.model).outputs)
@@ -223,7 +223,7 @@ def test_of_networks_outputs_alone_can_be_judged() -> None:
 
 
 def test_a_broken_runtime_in_its_own_process_is_named() -> None:
-    cases = list(operator_cases("TANH", TFLITE))
+    cases = list(model_cases("TANH", TFLITE))
     adapter = load_adapter(f"{broken_runtimes.__file__}:TANH__input_zero_point_ignored")
     assert isinstance(adapter, ModelRunner)
     with adapter:

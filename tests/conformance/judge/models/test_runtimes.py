@@ -9,7 +9,7 @@ import pytest
 from eightfold.conformance.adapters.adapter import ModelRunner, load_adapter
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.profile import PROFILES
-from eightfold.conformance.vectors.models import operator_cases
+from eightfold.conformance.vectors.models import model_cases
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from lab.documents.kit import COLUMNS, both, findings
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 @cache
 def found(name: str, operator: str, seed: int, count: int = 100) -> ClaimFinding:
     profile = PROFILES["tflite"]
-    cases = list(operator_cases(operator, profile, "standard", seed, count=count))
+    cases = list(model_cases(operator, profile, "standard", seed, count=count))
     adapter = load_adapter(name)
     assert isinstance(adapter, ModelRunner)
     with adapter:
