@@ -16,7 +16,6 @@ import numpy as np
 
 from eightfold.conformance.adapters.formulas import Formula
 from eightfold.conformance.adapters.stream import StreamAdapter
-from eightfold.conformance.again import asked
 from eightfold.conformance.judge import tpu_mlir
 from eightfold.conformance.judge.arithmetic import CHOICES, reference_arithmetic
 from eightfold.conformance.judge.diagnosis import UnitVerdict, judge
@@ -26,6 +25,7 @@ from eightfold.conformance.judge.tables import ORDERED, table_results
 from eightfold.conformance.judge.units import judge_unit
 from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.conformance.profile import PROFILES, Profile
+from eightfold.conformance.suite import ask
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.tpu_mlir import TAPS
 from eightfold.conformance.units.unit import Level
@@ -355,5 +355,5 @@ def control_finding(
     cases = cases.take(np.arange(len(cases) // 4 * 4))
     with tempfile.TemporaryDirectory(prefix="eightfold-liar-") as folder:
         liar = kind(Path(folder), fault)
-        answers = asked(liar, cases.inputs, cases.results, simulator, seed)
+        answers = ask(liar, cases.inputs, cases.results, simulator, seed)
     return judge_unit(kind.unit, profile, cases, answers)

@@ -7,7 +7,7 @@ A unit asks some cases of one claim. What was answered is kept whole, for a verd
 import atexit
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, get_args
@@ -26,19 +26,21 @@ from eightfold.conformance.adapters.adapter import (
     files_of,
     load_adapter,
 )
-from eightfold.conformance.again import asked, right
 from eightfold.conformance.answers import (
     MISSING,
     Columns,
     Exact,
     ModelAnswer,
+    Simulation,
     UnitAnswers,
     pack_models,
     pack_unit,
     seal,
 )
 from eightfold.conformance.judge.contracts import contract_cases
-from eightfold.conformance.judge.models.outcomes import shown
+from eightfold.conformance.judge.models.finding import shown
+from eightfold.conformance.judge.sequences import ALONE, UNPAUSED
+from eightfold.conformance.judge.subject import agree
 from eightfold.conformance.profile import EVERY_UNIT, PROFILES, Profile, parted
 from eightfold.conformance.units.unit import Level, UnitCases
 from eightfold.conformance.vectors.models import (
@@ -61,6 +63,18 @@ TOGETHER = 100
 
 PROCESS = "process"
 """Backend of what is no simulation."""
+
+ALONE_CASES, COPIES = 2, 4
+"""How many failing cases are asked alone, a simulation each, and how often one after the other."""
+
+ROW = 4096
+"""How many cases are asked again in a row, at most."""
+
+HELD = ("multiplier", "shift", "low", "high", "zero_point", "input_zero_point", "weight_zero_point")
+"""Columns that can hold over a run of cases."""
+
+SENSELESS = "sequence"
+"""The unit whose cases mean nothing alone or in another order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,13 +231,83 @@ def _safely(
     """Return the answers; none, with the reason, if the adapter raises what it should not."""
     try:
         if trace is None:
-            return asked(adapter, inputs, expected, unit.backend, unit.first)
+            return ask(adapter, inputs, expected, unit.backend, unit.first)
         return adapter.answer(inputs, simulator=unit.backend, seed=unit.first, trace=trace)
     except InputError:
         raise
     except Exception as error:
         note = " ".join(f"the adapter raised {type(error).__name__}: {error}".split())
         return no_answers(expected, note)
+
+
+def ask(
+    adapter: UnitAdapter, inputs: Columns, expected: Columns, simulator: str, seed: int = 0
+) -> UnitAnswers:
+    """Return the answers to cases in a row; where some are wrong, these were asked again: alone, in
+    the row without pauses, among other neighbours.
+
+    Arithmetic gives the same answer to the same case wherever it stands; what fails in a row and
+    not alone is a fault of control.
+    """
+    answers = adapter.answer(inputs, simulator=simulator, seed=seed)
+    wrong = np.flatnonzero(~right(answers, expected))
+    count = len(next(iter(inputs.values())))
+    if answers.crashed or not 0 < len(wrong) < count:
+        return answers
+    again = dict(_again(adapter, inputs, expected, simulator, wrong))
+    simulation = answers.simulations[0] if answers.simulations else Simulation(len(wrong))
+    return replace(answers, simulations=(replace(simulation, cases=count, again=again),))
+
+
+def _again(
+    adapter: UnitAdapter,
+    inputs: Columns,
+    expected: Columns,
+    simulator: str,
+    wrong: NDArray[np.int64],
+) -> Iterator[tuple[str, tuple[int, int]]]:
+    def answered(asker: UnitAdapter, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+        some = {name: values[places] for name, values in inputs.items()}
+        answers = asker.answer(some, simulator=simulator)
+        return right(answers, {name: values[places] for name, values in expected.items()})
+
+    still = adapter.paused(0.0)
+    runs = _runs(inputs)
+    last = min(int(wrong[min(len(wrong), ROW) - 1]), ROW - 1)
+    order = np.flatnonzero(runs[:ROW] <= runs[last])
+    among = np.isin(order, wrong)
+    if adapter.unit != SENSELESS:
+        few = wrong[np.linspace(0, len(wrong) - 1, min(ALONE_CASES, len(wrong))).astype(int)]
+        found = [answered(still or adapter, np.full(COPIES, place)) for place in few]
+        yield ALONE, (len(few), sum(bool(each[0] or each[-1]) for each in found))
+    if not among.any():
+        return
+    if still is not None:
+        yield UNPAUSED, (int(among.sum()), int(answered(still, order)[among].sum()))
+    if adapter.unit != SENSELESS:
+        places = np.random.default_rng(0).permutation(runs[last] + 1)
+        mixed = order[np.argsort(places[runs[order]], kind="stable")]
+        count = int(answered(still or adapter, mixed)[np.isin(mixed, wrong)].sum())
+        yield "in other neighbours", (int(among.sum()), count)
+
+
+def _runs(inputs: Columns) -> NDArray[np.int64]:
+    """Return the number of each case's run, in which nothing but accumulators or lists differ.
+
+    Where a profile has parameters hold, or lanes share them, other neighbours are other runs.
+    """
+    change = [np.diff(inputs[name].astype(np.int64)) != 0 for name in HELD if name in inputs]
+    count = len(next(iter(inputs.values())))
+    if not change:
+        return np.arange(count)
+    return np.append(0, np.cumsum(np.logical_or.reduce(change)))
+
+
+def right(answers: UnitAnswers, expected: Columns) -> NDArray[np.bool_]:
+    """Return for each case whether all of its results are the expected ones."""
+    return np.logical_and.reduce(
+        [agree(answers.results[name], values) for name, values in expected.items()]
+    )
 
 
 def share_of(unit: Unit, columns: Columns) -> dict[str, NDArray[Any]]:

@@ -4,8 +4,8 @@
 requantizes, so that the mistakes of requantizers are computed inside every operator; `windows`,
 `values` and `movement` have the mistakes of operators, `runtimes` what LiteRT's optimized kernels
 and XNNPACK compute in place of the reference; `mistakes` has the table of all, and says which of
-them runs could not have told apart. `outcomes` says what an answer has shown, and `finding` all of
-that in sentences.
+them runs could not have told apart. `finding` says what an answer has shown, and all of that in
+sentences.
 
 Imports golden, execute, model, the vectors and the judge of units; no adapters.
 """

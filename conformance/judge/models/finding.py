@@ -20,7 +20,6 @@ from eightfold.conformance.judge.explain import (
     explained_sentences,
 )
 from eightfold.conformance.judge.models.mistakes import operator_mistakes, operator_power
-from eightfold.conformance.judge.models.outcomes import ModelOutcome, shown
 from eightfold.conformance.judge.models.subject import OperatorMistake, OperatorRun, runs_of
 from eightfold.conformance.judge.models.tolerances import measured, tolerance_of
 from eightfold.conformance.judge.rules import Clause, Mask, clauses_of, common_text
@@ -128,6 +127,63 @@ SHOWN_REASONS = 5
 """Messages of refusals, crashes and the like that are repeated."""
 
 _KNOWN = (CaseOutcome.EXACT, CaseOutcome.OFF_BY_ONE, CaseOutcome.WRONG, CaseOutcome.SHAPE)
+
+
+@dataclass(frozen=True)
+class ModelOutcome:
+    """What an answer has shown of a case."""
+
+    outcome: CaseOutcome
+    message: str = ""
+    """In one line, if it is not exact: what is wrong first, or what a runtime said."""
+    place: tuple[int, tuple[int, ...]] | None = None
+    """The first wrong element, if all shapes are right: tensor index and place."""
+
+
+def shown(case: OperatorCase, answer: ModelAnswer) -> ModelOutcome:
+    """Return what an answer has shown; the model's outputs are demanded, other tensors compared."""
+    if (graph := case.graph) is None:
+        return _illegal(case, answer)
+    if answer.ending != "computed":
+        return ModelOutcome(CaseOutcome[answer.ending.upper()], answer.message)
+    for index in graph.outputs:
+        if index in case.tensors and index not in answer.tensors:
+            return ModelOutcome(CaseOutcome.MISSING, f"output tensor {index} is missing")
+    order = [index for op in graph.operators for index in op.outputs if index in answer.tensors]
+    for index in order:
+        theirs, expected = answer.tensors[index], case.tensors[index]
+        if theirs.shape != expected.shape or theirs.dtype != expected.dtype:
+            text = (
+                f"tensor {index} is {theirs.dtype} of shape {list(theirs.shape)}, not "
+                f"{expected.dtype} of {list(expected.shape)}"
+            )
+            return ModelOutcome(CaseOutcome.SHAPE, text)
+    found = ModelOutcome(CaseOutcome.EXACT)
+    for index in order:
+        theirs, expected = answer.tensors[index], case.tensors[index]
+        wrong = differ(theirs, expected)
+        if not wrong.any():
+            continue
+        near = expected.dtype == np.int8 and np.abs(theirs.astype(int) - expected).max() == 1
+        outcome = max(found.outcome, CaseOutcome.OFF_BY_ONE if near else CaseOutcome.WRONG)
+        found = replace(found, outcome=outcome)
+        if found.place is None:
+            place = tuple(np.argwhere(wrong)[0].tolist())
+            text = (
+                f"tensor {index}, {int(wrong.sum())} of {wrong.size} elements, first at "
+                f"{list(place)}: {theirs[place]}, expected {expected[place]}"
+            )
+            found = ModelOutcome(outcome, text, (index, place))
+    return found
+
+
+def _illegal(case: OperatorCase, answer: ModelAnswer) -> ModelOutcome:
+    if answer.ending == "refused":
+        return ModelOutcome(CaseOutcome.EXACT)
+    if answer.ending == "computed":
+        return ModelOutcome(CaseOutcome.ACCEPTED, f"to be refused: {case.refusal}")
+    message = f"{answer.message}; to be refused: {case.refusal}"
+    return ModelOutcome(CaseOutcome[answer.ending.upper()], message)
 
 
 @dataclass(frozen=True, eq=False)
