@@ -63,7 +63,6 @@ case_options = option_group(
     ),
     click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True),
 )
-"""What all cases are drawn by."""
 
 
 def aspect_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,7 +118,6 @@ report_options = option_group(
         "once for several networks.",
     ),
 )
-"""What is made of a statement."""
 
 
 RUN_EXAMPLE = """\b

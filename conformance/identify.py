@@ -114,7 +114,6 @@ class _Dialogue:
         self.compared = 0
 
     def run(self) -> Identification:
-        """Return what the unit keeps."""
         drawn = self._with_relu(random_cases(self.rng, domain_of(self.profile), 4096))
         drawn["shift"] = -drawn.pop("exponent")
         taken = self.adapter.takes(_columns(drawn))
@@ -162,7 +161,6 @@ class _Dialogue:
         return given.results["result"].astype(np.int64)
 
     def _ask(self, cases: Cases) -> Integers:
-        """Ask cases, keep the answers, and return them."""
         answers = self._answers_to(cases)
         kept = self.cases or {name: values[:0] for name, values in cases.items()}
         self.cases = {name: np.concatenate([kept[name], cases[name]]) for name in kept}

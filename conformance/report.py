@@ -37,7 +37,6 @@ from eightfold.run.report.junit import Entry, JUnitXml
 from eightfold.run.report.page import State, Verdict, machine, render, require_page
 
 R = TypeVar("R")
-"""A record of the JSON object."""
 
 
 class FailedJson(TypedDict):
@@ -334,7 +333,6 @@ def _suite(
 
 
 def _entries_text(finding: ClaimFinding, count: int) -> str:
-    """Return of how many cases there are entries."""
     if count == finding.cases:
         return f"all {count} cases"
     return f"{count} of {finding.cases} cases, the first of those that deviate"
@@ -355,7 +353,6 @@ def _entries(finding: ClaimFinding, level: Level, names: Sequence[str]) -> Itera
 
 
 def _claim_entry(finding: ClaimFinding, level: Level) -> Entry:
-    """Return the entry of a claim: what was found of it."""
     standing = finding.standing(level)
     found = [
         *finding.lines(level),

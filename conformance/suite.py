@@ -129,7 +129,6 @@ class Task:
 
     @property
     def claimed(self) -> Profile:
-        """The profile."""
         return Profile.from_dict(self.profile)
 
     def load(self) -> Adapter:
@@ -173,11 +172,9 @@ class Task:
         return most_cases(claim, self.level)
 
     def unit_cases(self, claim: str) -> UnitCases:
-        """Return the cases of a unit of hardware."""
         return _unit_cases(claim, json.dumps(self.profile), self.level, self.seed)
 
     def models(self, claim: str, first: int = 0, count: int | None = None) -> list[OperatorCase]:
-        """Return models of an operator, or networks: all, or a share of them."""
         share = {"first": first, "count": count}
         return list(model_cases(claim, self.claimed, self.level, self.seed, **share))
 
@@ -195,7 +192,6 @@ def _unit_cases(claim: str, profile: str, level: Level, seed: int) -> UnitCases:
 
 
 def run(unit: Unit, trace: Path | None = None) -> Result:
-    """Ask the cases of a unit."""
     task = Task.from_unit(unit)
     adapter = task.load()
     if hardware := adapter.for_unit(parted(unit.operator)[0], task.claimed.spec):

@@ -33,12 +33,10 @@ LIST = "tensors.txt"
 
 
 def file_of(index: int) -> str:
-    """Return the name of the file with a tensor's elements."""
     return f"tensor_{index}.bin"
 
 
 def tensor_line(index: int, dtype: np.dtype[Any], shape: Sequence[int]) -> str:
-    """Return the line of a tensor."""
     return " ".join([str(index), dtype.name, *map(str, shape)]) + "\n"
 
 

@@ -57,7 +57,6 @@ class CaseOutcome(IntEnum):
 
     @property
     def text(self) -> str:
-        """The outcome in words."""
         return (
             "accepted though illegal"
             if self is self.ACCEPTED
@@ -133,7 +132,6 @@ class ClaimFinding:
 
     @property
     def layer(self) -> Layer:
-        """What the claim is about."""
         if self.claim == NETWORKS:
             return "network"
         return "unit" if parted(self.claim)[0] in EVERY_UNIT else "operator"
@@ -145,12 +143,10 @@ class ClaimFinding:
 
     @property
     def cases(self) -> int:
-        """How many cases were judged."""
         return sum(self.counts.values())
 
     @property
     def asked(self) -> int:
-        """How many cases were asked for."""
         return self.cases + self.waiting
 
     @property
@@ -175,7 +171,6 @@ class ClaimFinding:
         return "conforms" if level in CONFORMANCE_LEVELS else "no deviation found"
 
     def headline(self, level: Level) -> str:
-        """Return the finding in a sentence."""
         match self.standing(level):
             case "deviates":
                 found = self._deviation()

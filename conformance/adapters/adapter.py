@@ -65,7 +65,6 @@ class UnitAdapter(Adapter, ABC):
     """A name of `eightfold.conformance.units.registry.UNIT_KINDS`."""
 
     def for_unit(self, unit: str, spec: str) -> "UnitAdapter | None":
-        """Return this, for its own unit."""
         return self if unit == self.unit else None
 
     @property
@@ -125,21 +124,19 @@ class ModelRunner(Adapter, ABC):
         return [self.answer(model, inputs) for model, inputs in cases]
 
 
-_HERE = "eightfold.conformance.adapters.builtin"
-
-BUILTIN: dict[str, tuple[str, str]] = {
-    "eightfold": (_HERE, "OnVerilator"),
-    "eightfold-icarus": (_HERE, "OnIcarus"),
-    "golden": (_HERE, "Golden"),
-    "litert": (_HERE, "LiteRT"),
-    "litert-optimized": (_HERE, "LiteRTOptimized"),
-    "openvino": (_HERE, "OpenVINO"),
-    "openvino-float": (_HERE, "OpenVINOFloat"),
-    "tflm": (_HERE, "TFLiteMicro"),
-    "tosa": (_HERE, "Tosa"),
-    "xnnpack": (_HERE, "XNNPACK"),
+BUILTIN = {
+    "eightfold": "OnVerilator",
+    "eightfold-icarus": "OnIcarus",
+    "golden": "Golden",
+    "litert": "LiteRT",
+    "litert-optimized": "LiteRTOptimized",
+    "openvino": "OpenVINO",
+    "openvino-float": "OpenVINOFloat",
+    "tflm": "TFLiteMicro",
+    "tosa": "Tosa",
+    "xnnpack": "XNNPACK",
 }
-"""Module and class of the adapters that come with the kit, by name."""
+"""Classes of `eightfold.conformance.adapters.builtin`, the adapters of the kit, by name."""
 
 
 def load_adapter(name: str) -> Adapter:
@@ -151,8 +148,8 @@ def load_adapter(name: str) -> Adapter:
     is no adapter or cannot be made.
     """
     if name in BUILTIN:
-        module, kind = BUILTIN[name]
-        return getattr(importlib.import_module(module), kind)()
+        builtin = importlib.import_module("eightfold.conformance.adapters.builtin")
+        return getattr(builtin, BUILTIN[name])()
     file, colon, kind = name.rpartition(":")
     if not colon or not file.endswith(".py"):
         raise InputError(

@@ -156,7 +156,6 @@ class _Ports:
         return found
 
     def draft(self, file: str, top: str, source: str, adapter: str) -> Draft:
-        """Return the two files."""
         name = re.sub(r"\W", "", top.title().replace("_", "")) or "Mine"
         lines = "\n    ".join([f'unit = "{self.unit}"', source, *self._lines()])
         text = (

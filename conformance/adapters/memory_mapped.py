@@ -122,14 +122,12 @@ class MemoryMappedAdapter(RtlAdapter):
     AXI4-Lite; in every other 256 cycles."""
 
     def modules(self) -> tuple[Path, ...]:
-        """Return the memory behind AXI4, if that is what there is."""
         from eightfold.sim.simulator.system import FOLDER
 
         is_axi = self.memory is not None and self.memory.port == "axi4"
         return (FOLDER / "axi_memory.v",) if is_axi else ()
 
     def harness(self) -> tuple[str, str]:
-        """Return the name and the text of the module around theirs."""
         self._check()
         if self.is_vhdl:
             raise InputError(f"{self.name}.sources: VHDL behind a bus; name Verilog, or a stream")
@@ -142,8 +140,9 @@ class MemoryMappedAdapter(RtlAdapter):
         wires = [
             VERILOG.wire(f"out_{name}", self._bits(name)) for name in found if name in bus.answered
         ]
-        constants = self._constants()
-        connections |= {place.port: f"to_{place.port}" for place in self._places}
+        widths, sources = self._constants
+        fed, constants = driven(widths, sources)
+        connections |= {port: f"to_{port}" for port in widths}
         for name, port in self._memory_ports.items():
             wires.append(VERILOG.wire(f"mem_{name}", self._ports[port].width or 0))
             connections[port] = f"mem_{name}"
@@ -158,7 +157,7 @@ class MemoryMappedAdapter(RtlAdapter):
                 for name, register in registers.items()
             ),
             bus=VERILOG.template(self.bus),
-            wires="\n".join([*wires, *constants, *declared, *assigned]),
+            wires="\n".join([*wires, *fed, *constants, *declared, *assigned]),
             instance=instance,
             memory=self._memory_text(),
             initial="\n".join(f"    {register} = 0;" for register in registers.values()),
@@ -223,7 +222,6 @@ class MemoryMappedAdapter(RtlAdapter):
 
     @cached_property
     def _signals(self) -> dict[str, str]:
-        """The module's ports by the bus's names."""
         prefix = self._bus.prefix if self.prefix is None else self.prefix
         return self._found("ports", self.bus, self._bus, self.ports, prefix)
 
@@ -250,18 +248,11 @@ class MemoryMappedAdapter(RtlAdapter):
         return self._data // 8 if self.address_step is None else self.address_step
 
     @cached_property
-    def _places(self) -> dict[PortBits, int]:
-        """Constants by the places that they are at."""
-        return {
-            PortBits.parse(f"{self.name}.inputs", text): value
-            for text, value in self.inputs.items()
-        }
-
-    def _constants(self) -> list[str]:
-        """Return the wires of constants, and what is assigned to them."""
-        widths = dict[str, int]()
-        sources = []
-        for place, value in self._places.items():
+    def _constants(self) -> tuple[dict[str, int], list[tuple[PortBits, int, int, str]]]:
+        """The widths of ports that have constants, and these as `driven` takes them."""
+        widths, sources = dict[str, int](), []
+        for text, value in self.inputs.items():
+            place = PortBits.parse(f"{self.name}.inputs", text)
             what = f"{self.name}.inputs[{str(place)!r}]"
             if type(value) is not int:
                 raise InputError(f"{what}: a number, not {value!r}; columns are for registers")
@@ -269,7 +260,7 @@ class MemoryMappedAdapter(RtlAdapter):
             low, bits = place.within(what, widths[place.port])
             check_range(what, np.array([value], object), bits)
             sources.append((place, low, bits, VERILOG.constant(bits, value & ((1 << bits) - 1))))
-        return [line for lines in driven(widths, sources) for line in lines]
+        return widths, sources
 
     def _check(self) -> None:
         self.check_clock()
@@ -298,7 +289,7 @@ class MemoryMappedAdapter(RtlAdapter):
                 raise InputError(f"{self.name}: {port} has no address {address:#x}")
         ports = (*self._signals.values(), *self._memory_ports.values())
         inputs = {port for port in ports if self._ports[port].is_input}
-        self.check_fed(inputs | {place.port for place in self._places})
+        self.check_fed(inputs | self._constants[0].keys())
 
     def _addresses(self) -> Iterator[int]:
         yield from self.setup
@@ -330,7 +321,6 @@ class MemoryMappedAdapter(RtlAdapter):
 
     @cached_property
     def _reads(self) -> list[int]:
-        """The addresses that are read in a run."""
         fields = (field for fields in self._fields.values() for field in fields)
         return list(dict.fromkeys(field.address for field in fields))
 
@@ -413,7 +403,6 @@ class MemoryMappedAdapter(RtlAdapter):
         return number if column.length > 1 else number[:, 0]
 
     def _note(self, report: Mapping[str, int], program: BusProgram) -> str:
-        """Return what the bus has shown, in one line."""
         notes = []
         if report["stuck"] or report["late"]:
             run, access = program.at(report["line"])
@@ -447,7 +436,6 @@ class MemoryMappedAdapter(RtlAdapter):
 
     @cached_property
     def _memory_ports(self) -> dict[str, str]:
-        """The module's ports by the names of the memory's."""
         if (memory := self.memory) is None:
             return {}
         of = PORTS[memory.port]
@@ -475,7 +463,6 @@ class MemoryMappedAdapter(RtlAdapter):
         return f"  wire memory_clk = {edge};\n{memory_text(self.memory, has, self._memory_bits)}"
 
     def _write_images(self, folder: Path, cases: Columns, count: int, seed: int) -> None:
-        """Write what memory holds before each run."""
         if self.memory is None:
             return
         values = []

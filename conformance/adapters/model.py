@@ -176,7 +176,6 @@ class ModelAdapter(ModelRunner):
         return found
 
     def close(self) -> None:
-        """End the process, if there is one."""
         if self._child is not None:
             self._child.close()
             self._child = None

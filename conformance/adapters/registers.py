@@ -41,17 +41,14 @@ class Bus:
 
     @property
     def ports(self) -> Mapping[str, str]:
-        """The width of each port."""
         return {**self.driven, **self.answered}
 
     @property
     def drives(self) -> Mapping[str, bool]:
-        """Whether the module drives a port."""
         return {name: name in self.answered for name in self.ports}
 
     @property
     def needed(self) -> Container[str]:
-        """Ports without which there is no such bus."""
         return self.ports.keys() - self.optional.keys()
 
 
@@ -91,7 +88,6 @@ BUSES: Mapping[str, Bus] = {
         prefix="wb_",
     ),
 }
-"""By name."""
 
 
 MemoryPort = Literal["axi4", "wishbone", "sram"]
@@ -252,7 +248,6 @@ PORTS: Mapping[str, MemoryPorts] = {
         data="rdata",
     ),
 }
-"""By the port's kind."""
 
 
 def memory_text(memory: Memory, has: Mapping[str, str], data: int) -> str:
@@ -375,7 +370,6 @@ class BusAccess:
         return " ".join([f"{self.operation:02x}", *(f"{each:016x}" for each in numbers)]) + "\n"
 
     def text(self) -> str:
-        """Return what it does."""
         if self.operation not in (WRITE, POLL, READ):
             return "a barrier"
         return f"the {'write' if self.operation == WRITE else 'read'} of {self.address:#x}"
@@ -392,7 +386,6 @@ class BusProgram:
 
     @property
     def lines(self) -> int:
-        """How many there are in all."""
         return len(self.setup) + self.runs * len(self.each) + len(self.after)
 
     def at(self, line: int) -> tuple[int | None, BusAccess | None]:
@@ -403,7 +396,6 @@ class BusProgram:
         return (run, self.each[index]) if run < self.runs else (None, None)
 
     def write(self, path: Path) -> None:
-        """Write it as the harness reads it."""
         each = ((access, run) for run in range(self.runs) for access in self.each)
         once = [[(access, 0) for access in accesses] for accesses in (self.setup, self.after)]
         lines = (access.line(run) for access, run in (*once[0], *each, *once[1]))

@@ -191,7 +191,6 @@ class RtlAdapter(UnitAdapter):
         )
 
     def _made(self) -> "Component":
-        """Return the component in Amaranth."""
         kind = self._class
         try:
             signature(kind).bind(**self.arguments)
@@ -353,7 +352,6 @@ class RtlAdapter(UnitAdapter):
         return found
 
     def shapes(self, count: int) -> dict[str, tuple[int, ...]]:
-        """Return the shape of each column of so many results."""
         return {column.name: column.shape(count) for column in self.kind.results}
 
     def check_cases(self, cases: Columns) -> int:
@@ -400,5 +398,4 @@ class RtlAdapter(UnitAdapter):
         return ran.report, ""
 
     def data_files(self) -> dict[str, Path]:
-        """Return `files` by their names in the simulator's directory."""
         return {path.name: path for path in (self.path("files", each) for each in self.files)}

@@ -287,7 +287,6 @@ class StreamAdapter(RtlAdapter):
         )
 
     def paused(self, pauses: float) -> "StreamAdapter | None":
-        """Return the same with other `pauses`; None if it cannot be paused."""
         if not self.in_valid:
             return None
         other = copy(self)
@@ -295,7 +294,6 @@ class StreamAdapter(RtlAdapter):
         return other
 
     def takes(self, cases: Columns) -> NDArray[np.bool_]:
-        """Return which cases fit the ports of `inputs`, shape (cases,)."""
         found = np.ones(self.check_cases(cases), bool)
         for field in self._fields:
             values = evaluate(field.what, field.formula, cases)
@@ -304,7 +302,6 @@ class StreamAdapter(RtlAdapter):
         return found
 
     def _note(self, report: Mapping[str, int], count: int, answered: int) -> str:
-        """Return what the handshakes have shown, in one line."""
         notes = []
         if answered < count:
             after = f"after {answered} of {count} answers" if answered else "ever"

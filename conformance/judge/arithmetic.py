@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from eightfold.conformance.judge.forms import Cases, Form
 from eightfold.golden.fixed_point import INT32_MAX, Integers, wrap32
@@ -58,7 +59,6 @@ What exceeds it is replaced by it, where an implementation has no int32 that cou
 
 
 def reference_arithmetic(form: Form) -> Arithmetic:
-    """Return the choices of a form's reference."""
     if form.roundings == 2:
         return Arithmetic()
     if form.fraction_bits:
@@ -245,8 +245,8 @@ def scaled(a: Arithmetic, form: Form, x: Integers, cases: Cases) -> Integers:
     elif a.left == "missing":
         left = np.zeros_like(left)
     factor = MULTIPLIERS[a.multiplier](multiplier)
-    if a.scale in ("float32", "float64"):
-        return _float(a, x, factor, left - right)
+    if a.scale in FLOATS:
+        return float_scaled(a, x, np.ldexp(factor.astype(np.float64), left - right - 31))
     if a.scale == "one":
         product = kept(OPERANDS[a.operand](x) * factor, a.product)
         by = RIGHTS[a.right](31 + right - left, 5)
@@ -279,15 +279,11 @@ def _high_product(
     return wrap32(y << left if a.left == "after" else y)
 
 
-def _float(a: Arithmetic, x: Integers, factor: Integers, shift: Integers) -> Integers:
-    """Return ``x * real``, all in one float type, as ``second`` rounds."""
-    real = np.ldexp(factor.astype(np.float64), shift - 31)
-    if a.scale == "float32":
-        z = x.astype(np.float32) * real.astype(np.float32)
-    else:
-        z = x.astype(np.float64) * real
-    bounded = np.clip(z.astype(np.float64), -FAR, FAR)
-    return round_float(bounded, a.second).astype(np.int64)
+def float_scaled(a: Arithmetic, x: Integers, real: ArrayLike) -> Integers:
+    """Return ``x * real``, all in the float type ``scale``, as ``second`` rounds."""
+    kind = np.dtype(a.scale)
+    z = (x.astype(kind) * np.asarray(real, kind)).astype(np.float64)
+    return round_float(np.clip(z, -FAR, FAR), a.second).astype(np.int64)
 
 
 ZERO_POINTS: dict[str, Callable[[Integers, Integers], Integers]] = {
@@ -330,7 +326,8 @@ CLAMPS: dict[str, Clamp] = {
 }
 """Zero point and clamp, in the order in which they are done (``clamp``)."""
 
-SCALES = ("two", "one", "float32", "float64")
+FLOATS = ("float32", "float64")
+SCALES = ("two", "one", *FLOATS)
 """How often, and in what, the scaling rounds (``scale``)."""
 
 DIVISIONS = (*ROUNDINGS, *EXTRA_ROUNDINGS, *AT_0)

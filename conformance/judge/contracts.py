@@ -54,11 +54,11 @@ def features(form: Form, cases: Cases, meant: Mask) -> Features:
     """Return the features of cases, by what they say; some need the cases that are meant."""
     table: Features = {}
     acc, shift, multiplier = cases["acc"], cases["shift"], cases["multiplier"]
-    values = _values(form, cases)
-    for name, parts in values.dividends.items():
+    divided, z, lost, products = _values(form, cases)
+    for name, parts in divided.items():
         table |= _division(name, *parts)
-    z, v = values.scaled, values.offset
     low, high, zero_point = cases["low"], cases["high"], cases["zero_point"]
+    v = z + zero_point
     table |= {
         "a result at the upper bound by the clamp": v > high,
         "a result at the lower bound by the clamp": v < low,
@@ -67,8 +67,8 @@ def features(form: Form, cases: Cases, meant: Mask) -> Features:
         "a scaled value above 0": z > 0,
         "a scaled value of 0": z == 0,
         "a scaled value beyond int8": (z < -128) | (z > 127),
-        "a sum with the zero point that wraps": z + zero_point != wrap32(z + zero_point),
-        "a left shift that loses bits": values.lost,
+        "a sum with the zero point that wraps": v != wrap32(v),
+        "a left shift that loses bits": lost,
         "a lower bound above -128": low > -128,
         "an upper bound below 127": high < 127,
         "a zero point of 0": zero_point == 0,
@@ -93,24 +93,16 @@ def features(form: Form, cases: Cases, meant: Mask) -> Features:
             "a bias other than 0": cases["bias"] != 0,
             "a sum with the bias that wraps": total != wrap32(total),
         }
-    table |= _thresholds(values, cases)
-    for field, numbers in {**cases, "number": np.arange(meant.size)}.items():
-        table |= bounds(NAMES[field], numbers, meant)
-    return table
-
-
-def _thresholds(values: "_Values", cases: Cases) -> Features:
-    shift = cases["shift"]
-    table: Features = {}
     for limit in range(1, 64):
         table[f"a right shift of at least {limit}"] = -shift >= limit
         table[f"a right shift of at most {limit}"] = (shift < 0) & (-shift <= limit)
     for limit in range(1, 32):
         table[f"a left shift of at least {limit}"] = shift >= limit
         table[f"a left shift of at most {limit}"] = (shift > 0) & (shift <= limit)
-    sized = {"an accumulator": cases["acc"], "a scaled value": values.scaled, **values.wide}
-    for name, numbers in sized.items():
+    for name, numbers in {"an accumulator": acc, "a scaled value": z, **products}.items():
         table |= wide(name, numbers)
+    for field, numbers in {**cases, "number": np.arange(meant.size)}.items():
+        table |= bounds(NAMES[field], numbers, meant)
     return table
 
 
@@ -133,44 +125,32 @@ def _division(name: str, dividend: Integers, e: Integers) -> Features:
     }
 
 
-@dataclass(frozen=True)
-class _Values:
-    """Values inside the reference's arithmetic."""
+def _values(
+    form: Form, cases: Cases
+) -> tuple[dict[str, tuple[Integers, Integers]], Integers, Mask, dict[str, Integers]]:
+    """Return values inside the reference's arithmetic.
 
-    dividends: dict[str, tuple[Integers, Integers]]
-    scaled: Integers
-    offset: Integers
-    lost: Mask
-    wide: dict[str, Integers]
-
-
-def _values(form: Form, cases: Cases) -> _Values:
-    x = operand(cases)
-    shift = cases["shift"]
-    multiplier = cases["multiplier"]
+    By rounding what is divided, and by which power of two; the scaled value; where a left shift
+    loses bits; and products by name.
+    """
+    x, shift, multiplier = operand(cases), cases["shift"], cases["multiplier"]
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
-    lost = np.zeros(x.shape, bool)
     if form.roundings == 2:
         shifted = wrap32(x << left)
-        lost = shifted != x << left
-        product = shifted * multiplier
-        y = srdhm(shifted, multiplier)
-        dividends = {
+        product, y = shifted * multiplier, srdhm(shifted, multiplier)
+        divided = {
             "the first rounding": (product, np.full_like(product, 31)),
             "the second rounding": (y, right),
         }
         z = rounding_shift(y, right, "half_away")
-        wide = {"a product": product, "a high product": y}
+        return divided, z, shifted != x << left, {"a product": product, "a high product": y}
+    if form.fraction_bits:
+        product, e = x * multiplier, 31 - shift
     else:
-        if form.fraction_bits:
-            product, e = x * multiplier, 31 - shift
-        else:
-            product = x * np.minimum(multiplier << left, INT32_MAX)
-            e = right
-        z = rounding_shift(product, e, "half_up")
-        dividends, wide = {"the rounding": (product, e)}, {"a product": product}
-        z = wrap32(z) if form.fraction_bits else z
-    return _Values(dividends, z, z + cases["zero_point"], lost, wide)
+        product, e = x * np.minimum(multiplier << left, INT32_MAX), right
+    z = rounding_shift(product, e, "half_up")
+    z = wrap32(z) if form.fraction_bits else z
+    return {"the rounding": (product, e)}, z, np.zeros(x.shape, bool), {"a product": product}
 
 
 @cache
@@ -233,12 +213,10 @@ class Contract:
 
     @property
     def sentence(self) -> str:
-        """What is kept, in words."""
         return " ".join(rule.sentence for rule in self.rules) or f"{self.spec.what}."
 
     @cached_property
     def arithmetic(self) -> Arithmetic:
-        """Its choices at every step."""
         return made(reference_arithmetic(self.spec), self.rules)
 
     @cached_property
@@ -248,7 +226,6 @@ class Contract:
         return FORMS["tflite_single"] if once else self.spec
 
     def results(self, cases: Cases) -> Integers:
-        """Return the results of a unit that keeps it, shape (n,)."""
         return results_with(self.spec, cases, *self.rules)
 
     def steps(self, case: dict[str, int]) -> list[Step]:
@@ -338,7 +315,6 @@ class Contract:
 
 
 def contract_of(profile: Profile) -> Contract:
-    """Return what a profile's requantizer keeps."""
     rules = tuple(MISTAKES[each.rule] for each in profile.contract)
     return Contract(FORMS[profile.form], rules)
 

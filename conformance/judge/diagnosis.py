@@ -4,7 +4,7 @@
 of them, then for two at once, and says of what is left what it has in common.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from eightfold.conformance.judge.contracts import check_cases, requantizer
 from eightfold.conformance.judge.explain import (
     Explained,
     Explanation,
+    Indices,
     Observations,
     explain,
     explained_sentences,
@@ -79,7 +80,6 @@ class UnitVerdict:
     """What results say of the unit that gave them."""
 
     name: str
-    """The subject's."""
     counts: Mapping[CaseOutcome, int]
     explanations: tuple[Explanation[Mistake], ...]
     """Those that explain every known result; none if these are exact."""
@@ -103,7 +103,6 @@ class UnitVerdict:
 
     @property
     def cases(self) -> int:
-        """How many cases were judged."""
         return sum(self.counts.values())
 
     @property
@@ -199,75 +198,118 @@ def examine(
     found = outcomes(expected, results)
     if crashed:
         found[found == CaseOutcome.MISSING] = CaseOutcome.CRASHED
-    known = found <= CaseOutcome.WRONG
-    wrong = known & (found != CaseOutcome.EXACT)
-    explained = Explained[Mistake]((), None, wrong)
-    if wrong.any():
-        explained = explain(_evidence(subject, cases, results, known, wrong))
-        clauses = _describe(subject, cases, wrong) if explained.closest else ()
-        if [(each.meant, each.others) for each in clauses] == [(wrong.sum(), 0)]:
-            # What a simple rule says exactly needs no mistake that is nearly right.
-            explained = Explained((), None, wrong)
-    remainder = explained.remainder
-    return UnitVerdict(
-        name=subject.name,
-        counts={outcome: int((found == outcome).sum()) for outcome in CaseOutcome},
-        explanations=explained.full,
-        closest=explained.closest,
-        remainder=_describe(subject, cases, remainder),
-        unexplained=int(remainder.sum()),
-        differences=_differences(subject, cases, expected, results, explained),
-        silent=_describe(subject, cases, ~known),
-        failure=_smallest(subject, cases, expected, results, found, named),
-        failed=tuple(_failed(subject, expected, results, found, named)),
-        power=power(subject, cases, expected),
-    )
+    return _Examined(subject, cases, expected, results, found, named).verdict()
 
 
-def _describe(subject: Subject, cases: Cases, meant: Mask) -> tuple[Clause, ...]:
-    return clauses_of(subject.features(cases, meant), meant) if meant.any() else ()
+@dataclass(frozen=True)
+class _Examined:
+    """Results of a unit, and their outcomes; see `examine`."""
 
+    subject: Subject
+    cases: Cases
+    expected: Integers
+    results: Integers
+    found: Integers
+    numbers: NDArray[np.int64]
 
-def _evidence(
-    subject: Subject, cases: Cases, results: Integers, known: Mask, wrong: Mask
-) -> Observations[Mistake]:
-    among = np.flatnonzero(known)
-    count = max(LEAST_PROBED, PROBED // width(results))
-    return Observations(
-        mistakes=subject.mistakes,
-        gives=lambda mistakes, some: agree(
-            subject.compute(rows(cases, some), mistakes), results[some]
-        ),
-        known=among,
-        wrong=wrong,
-        probed=np.concatenate(
-            [spread(np.flatnonzero(mask), count) for mask in (wrong, known & ~wrong)]
-        ),
-        compared=spread(among, max(LEAST_PROBED, COMPARED // width(results))),
-        at_once=max(1, PART // width(results)),
-        pairs=lambda: pairs(subject.mistakes),
-    )
+    def verdict(self) -> UnitVerdict:
+        known = self.found <= CaseOutcome.WRONG
+        wrong = known & (self.found != CaseOutcome.EXACT)
+        explained = Explained[Mistake]((), None, wrong)
+        if wrong.any():
+            explained = explain(self._evidence(known, wrong))
+            clauses = self._described(wrong) if explained.closest else ()
+            if [(each.meant, each.others) for each in clauses] == [(wrong.sum(), 0)]:
+                # What a simple rule says exactly needs no mistake that is nearly right.
+                explained = Explained((), None, wrong)
+        return UnitVerdict(
+            name=self.subject.name,
+            counts={outcome: int((self.found == outcome).sum()) for outcome in CaseOutcome},
+            explanations=explained.full,
+            closest=explained.closest,
+            remainder=self._described(explained.remainder),
+            unexplained=int(explained.remainder.sum()),
+            differences=self._differences(explained),
+            silent=self._described(~known),
+            failure=self._smallest(),
+            failed=tuple(self._failed()),
+            power=power(self.subject, self.cases, self.expected),
+        )
 
+    def _described(self, meant: Mask) -> tuple[Clause, ...]:
+        return clauses_of(self.subject.features(self.cases, meant), meant) if meant.any() else ()
 
-def _differences(
-    subject: Subject,
-    cases: Cases,
-    expected: Integers,
-    results: Integers,
-    explained: Explained[Mistake],
-) -> str:
-    """Return how far results lie from what is nearest to them, but does not give them."""
-    rest, closest = explained.remainder, explained.closest
-    if subject.value is not None or not rest.any():
-        return ""
-    base = subject.compute(rows(cases, rest), closest.mistakes) if closest else expected[rest]
-    difference = _bounded(results[rest]) - base
-    where = _places(subject, difference != 0) if difference.ndim == 2 else ""
-    difference = difference[difference != 0]
-    least, most = int(difference.min()), int(difference.max())
-    if least == most:
-        return f"All of them are off by {least:+d}{where}."
-    return f"They are off by {least:+d} to {most:+d}{where}."
+    def _evidence(self, known: Mask, wrong: Mask) -> Observations[Mistake]:
+        among, width_ = np.flatnonzero(known), width(self.results)
+        count = max(LEAST_PROBED, PROBED // width_)
+        probed = [spread(np.flatnonzero(mask), count) for mask in (wrong, known & ~wrong)]
+
+        def gives(mistakes: tuple[Mistake, ...], some: Indices) -> Mask:
+            return agree(self.subject.compute(rows(self.cases, some), mistakes), self.results[some])
+
+        return Observations(
+            mistakes=self.subject.mistakes,
+            gives=gives,
+            known=among,
+            wrong=wrong,
+            probed=np.concatenate(probed),
+            compared=spread(among, max(LEAST_PROBED, COMPARED // width_)),
+            at_once=max(1, PART // width_),
+            pairs=lambda: pairs(self.subject.mistakes),
+        )
+
+    def _differences(self, explained: Explained[Mistake]) -> str:
+        """Return how far results lie from what is nearest to them, but does not give them."""
+        rest, closest = explained.remainder, explained.closest
+        if self.subject.value is not None or not rest.any():
+            return ""
+        base = self.expected[rest]
+        if closest:
+            base = self.subject.compute(rows(self.cases, rest), closest.mistakes)
+        difference = _bounded(self.results[rest]) - base
+        where = _places(self.subject, difference != 0) if difference.ndim == 2 else ""
+        difference = difference[difference != 0]
+        least, most = int(difference.min()), int(difference.max())
+        if least == most:
+            return f"All of them are off by {least:+d}{where}."
+        return f"They are off by {least:+d} to {most:+d}{where}."
+
+    def _smallest(self) -> SmallestFailure | None:
+        """Return the failing case of fewest bits, the first; a known result before none."""
+        failing = np.flatnonzero(self.found != CaseOutcome.EXACT)
+        if not failing.size:
+            return None
+        sizes = self.subject.sizes(rows(self.cases, failing))
+        order = np.lexsort((failing, sizes, self.found[failing] > CaseOutcome.WRONG))
+        index = int(failing[order[0]])
+        place = int(np.argmax(np.atleast_1d(self.results[index] != self.expected[index])))
+        theirs = int(np.atleast_1d(self.results[index])[place])
+        return SmallestFailure(
+            index=int(self.numbers[index]),
+            case=self.subject.shown(self.cases, index, place),
+            outcome=CaseOutcome(int(self.found[index])),
+            steps=tuple(self.subject.steps(self.cases, index, place)),
+            result=None if theirs in (MISSING, UNKNOWN) else self._shown(theirs, place),
+        )
+
+    def _failed(self) -> Iterator[FailedCase]:
+        """Yield the first cases that are not exact, with the first wrong result of each."""
+        for index in np.flatnonzero(self.found != CaseOutcome.EXACT)[:LISTED].tolist():
+            outcome = CaseOutcome(int(self.found[index]))
+            message = self._message(index) if outcome <= CaseOutcome.WRONG else ""
+            yield FailedCase(name=str(self.numbers[index]), outcome=outcome, message=message)
+
+    def _message(self, index: int) -> str:
+        got, asked = np.atleast_1d(self.results[index]), np.atleast_1d(self.expected[index])
+        wrong = np.flatnonzero(got != asked)
+        place = int(wrong[0])
+        theirs, right = (self._shown(int(each[place]), place) for each in (got, asked))
+        where = self.subject.places(place)
+        first = f"{where}: " * bool(where) + f"{theirs} instead of {right}"
+        return f"{first}; {len(wrong)} of {len(got)} results are wrong" if len(got) > 1 else first
+
+    def _shown(self, result: int, place: int) -> Any:
+        return result if self.subject.value is None else self.subject.value(result, place)
 
 
 def _places(subject: Subject, wrong: Mask) -> str:
@@ -281,63 +323,3 @@ def _places(subject: Subject, wrong: Mask) -> str:
 
 def _bounded(results: Integers) -> Integers:
     return np.clip(results, -FAR, FAR)
-
-
-def _smallest(
-    subject: Subject,
-    cases: Cases,
-    expected: Integers,
-    results: Integers,
-    found: Integers,
-    numbers: NDArray[np.int64],
-) -> SmallestFailure | None:
-    """Return the failing case of fewest bits, the first of several; a known result before none."""
-    failing = np.flatnonzero(found != CaseOutcome.EXACT)
-    if not failing.size:
-        return None
-    sizes = subject.sizes(rows(cases, failing))
-    order = np.lexsort((failing, sizes, found[failing] > CaseOutcome.WRONG))
-    index = int(failing[order[0]])
-    outcome = CaseOutcome(int(found[index]))
-    place = int(np.argmax(np.atleast_1d(results[index] != expected[index])))
-    theirs = int(np.atleast_1d(results[index])[place])
-    result = None if theirs in (MISSING, UNKNOWN) else theirs
-    if result is not None and subject.value is not None:
-        result = subject.value(result, place)
-    return SmallestFailure(
-        index=int(numbers[index]),
-        case=subject.shown(cases, index, place),
-        outcome=outcome,
-        steps=tuple(subject.steps(cases, index, place)),
-        result=result,
-    )
-
-
-def _failed(
-    subject: Subject,
-    expected: Integers,
-    results: Integers,
-    found: Integers,
-    numbers: NDArray[np.int64],
-) -> list[FailedCase]:
-    """Return the first cases that are not exact, with the first wrong result of each."""
-    listed = []
-    for index in np.flatnonzero(found != CaseOutcome.EXACT)[:LISTED].tolist():
-        outcome = CaseOutcome(int(found[index]))
-        message = ""
-        if outcome <= CaseOutcome.WRONG:
-            got, asked = np.atleast_1d(results[index]), np.atleast_1d(expected[index])
-            message = _message(subject, got, asked)
-        listed.append(FailedCase(name=str(numbers[index]), outcome=outcome, message=message))
-    return listed
-
-
-def _message(subject: Subject, got: Integers, asked: Integers) -> str:
-    wrong = np.flatnonzero(got != asked)
-    place = int(wrong[0])
-    values = [int(got[place]), int(asked[place])]
-    if subject.value is not None:
-        values = [subject.value(value, place) for value in values]
-    where = subject.places(place)
-    first = f"{where}: " * bool(where) + f"{values[0]} instead of {values[1]}"
-    return f"{first}; {len(wrong)} of {len(got)} results are wrong" if len(got) > 1 else first

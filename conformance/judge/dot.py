@@ -197,11 +197,9 @@ _TABLE: Table = {
 }
 
 MISTAKES = named(_TABLE)
-"""What dot products do in place of the reference."""
 
 
 def features(cases: Cases, meant: Mask) -> Features:
-    """Return the features of cases: of their fields, and of values inside the sum."""
     n, zx, zw = (cases[name] for name in ("length", "input_zero_point", "weight_zero_point"))
     x, w = differences(cases)
     products = x * w
@@ -284,7 +282,6 @@ DOT = Subject(
     shown=_shown,
     steps=_steps,
 )
-"""The unit ``dot``."""
 
 
 @dataclass(frozen=True)
@@ -375,7 +372,6 @@ def compute_steps(a: StepArithmetic, cases: Cases, begins: Sequence[int]) -> Int
 
 
 def _clears(how: str, cases: Cases, begins: set[int]) -> list[bool]:
-    """Return in which steps the accumulator is cleared."""
     given = (cases["clear"] != 0).tolist()
     if how == "ignored":
         return [False] * len(given)
@@ -394,7 +390,6 @@ def _clears(how: str, cases: Cases, begins: set[int]) -> list[bool]:
 
 
 def _step_features(cases: Cases, meant: Mask) -> Features:
-    """Return the features of steps: of their fields and the sum."""
     before, own = tile_sums(cases)
     total = cases["bias"] + before + own
     place = np.arange(len(own))

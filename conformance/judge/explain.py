@@ -44,7 +44,6 @@ class Observations(Generic[M]):
     compared: Indices
     """Cases by which the closest mistake is chosen."""
     at_once: int = 1
-    """How many cases are computed at once."""
     pairs: Callable[[], Iterable[tuple[M, M]]] = lambda: ()
     """Pairs of mistakes that can be made at once."""
 
@@ -63,19 +62,15 @@ class Explanation(Generic[M]):
 
     @property
     def name(self) -> str:
-        """The mistakes' names."""
         return " and ".join(mistake.name for mistake in self.mistakes)
 
     @property
     def sentence(self) -> str:
-        """The mistakes' sentences."""
         return " ".join(mistake.sentence for mistake in self.mistakes)
 
 
 @dataclass(frozen=True)
 class Explained(Generic[M]):
-    """What explains results."""
-
     full: tuple[Explanation[M], ...]
     """Mistakes, else pairs of them, that give every known result."""
     closest: Explanation[M] | None

@@ -84,7 +84,6 @@ class Form:
 
 
 def operand(cases: Cases) -> Integers:
-    """Return ``wrap32(acc + bias)``."""
     return wrap32(cases["acc"] + cases["bias"]) if "bias" in cases else cases["acc"]
 
 
@@ -126,7 +125,6 @@ FORMS = {
         Form("tpu_mlir_32", _OF_TPU_MLIR.format(32), roundings=1, fraction_bits=0),
     )
 }
-"""The forms by name."""
 
 
 def form_of(name: str) -> Form:

@@ -31,7 +31,6 @@ class Power:
     """Those that are seen, but give the same results as each other."""
 
     def sentences(self) -> list[str]:
-        """Return what a report says, a sentence for each group."""
         if not self.unseen and not self.groups:
             return [f"These cases tell all {self.mistakes} mistakes from the reference, and apart."]
         found = []

@@ -210,11 +210,9 @@ _TABLE: Table = {
 }
 
 MISTAKES = named(_TABLE)
-"""What converters of ranges do in place of the reference."""
 
 
 def features(cases: Cases, meant: Mask) -> Features:
-    """Return the features of ranges."""
     low, high, out_low, out_high = _limits(cases)
     levels = cases["levels"]
     results = compute(RangeArithmetic(), cases)
@@ -273,7 +271,6 @@ def _steps(cases: Cases, index: int, place: int) -> Steps:
 
 
 def place_name(place: int) -> str:
-    """Return which result one is."""
     return RESULTS[place].name
 
 
@@ -296,4 +293,3 @@ RANGES = Subject(
     places=place_name,
     value=value,
 )
-"""The unit ``fake_quantize``."""

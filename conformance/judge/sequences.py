@@ -400,7 +400,6 @@ def _flags(row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _bounds(row: Row) -> Features:
-    """Return the features that results have."""
     if "high" not in row.cases:
         return {}
     return {

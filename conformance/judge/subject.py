@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 C = TypeVar("C", bound="DataclassInstance")
-"""Choices."""
 
 Cases = Mapping[str, NDArray[np.int64]]
 """Cases by field: int64 of shape (n,), or (n, length) of a list."""
@@ -39,7 +38,6 @@ class Mistake(NamedMistake):
     """Where it is one, if not everywhere."""
 
     def of(self, choices: C) -> C:
-        """Return ``choices`` with the mistake in them."""
         return replace(choices, **self.changes)
 
 
@@ -49,7 +47,6 @@ of several choices, names and values have blanks between. Without forms it is on
 
 
 def named(table: Table) -> tuple[Mistake, ...]:
-    """Return the mistakes of a table."""
     found = []
     for (name, choices, values, *forms), sentence in table.items():
         given = values.split() if isinstance(values, str) else [values]
@@ -59,7 +56,6 @@ def named(table: Table) -> tuple[Mistake, ...]:
 
 
 def made(choices: C, mistakes: Iterable[Mistake]) -> C:
-    """Return ``choices`` with all of the mistakes in them."""
     for mistake in mistakes:
         choices = mistake.of(choices)
     return choices
@@ -108,7 +104,6 @@ class Subject:
 
 
 def rows(cases: Cases, indices: NDArray[np.int64] | Mask | slice) -> dict[str, Integers]:
-    """Return some of the cases."""
     return {name: values[indices] for name, values in cases.items()}
 
 

@@ -309,7 +309,6 @@ def float_table(operator: str, reference: Reference) -> Subject:
 
 
 def place_name(place: int) -> str:
-    """Return which result one is."""
     return f"code {place - 128}"
 
 
@@ -377,7 +376,6 @@ def sizes(cases: Cases) -> Integers:
 
 
 def features(cases: Cases, meant: Mask) -> Features:
-    """Return the features of tables: of their scales and zero points."""
     table: Features = {}
     for side in ("input", "output"):
         zero, scale = cases[f"{side}_zero_point"], cases[f"{side}_scale"]

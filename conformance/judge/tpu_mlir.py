@@ -245,4 +245,3 @@ SUBJECTS: dict[str, Subject] = {
     )
     for unit in COLUMNS
 }
-"""The forms by unit."""

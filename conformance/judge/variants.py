@@ -210,7 +210,6 @@ MISTAKES = {
     mistake.name: mistake
     for mistake in (*_roundings(), *named({**_ADDENDS, **_SCALES, **_OTHERS, **_BIASED}))
 }
-"""All mistakes by name."""
 
 
 @cache

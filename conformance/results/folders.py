@@ -68,7 +68,6 @@ class FrozenSet:
 
     @property
     def title(self) -> str:
-        """What a statement says of it."""
         return f"vectors {self.name} (SHA-256 {self.digest[:12]})"
 
 

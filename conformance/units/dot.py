@@ -182,7 +182,6 @@ STEP_RESULTS = (
 )
 
 STEPS: dict[Level, int] = {"smoke": 2000, "standard": 20_000, "full": 200_000}
-"""Steps of each level."""
 
 STEP_KINDS = ("extreme", "wrap", "random")
 

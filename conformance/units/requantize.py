@@ -72,11 +72,9 @@ class Domain:
 
     @property
     def shifts(self) -> Integers:
-        """All exponents."""
         return np.arange(self.exponents[0], self.exponents[1] + 1)
 
     def within(self, cases: Cases) -> NDArray[np.bool_]:
-        """Return which cases are legal."""
         low, high = self.operands
         legal = (cases["acc"] >= low) & (cases["acc"] <= high)
         legal &= self.multiplies(cases["multiplier"])
@@ -92,7 +90,6 @@ class Domain:
         return legal
 
     def multiplies(self, multiplier: Integers) -> NDArray[np.bool_]:
-        """Return which multipliers are legal."""
         inside = (multiplier >= self.multiplier_least) & (multiplier < self.multiplier_limit)
         return inside | ((multiplier == 0) & self.zero)
 
@@ -133,7 +130,6 @@ class Domain:
         }
 
     def results(self, cases: Cases) -> NDArray[np.int8]:
-        """Return golden's results."""
         return requantize(**self.arguments(cases))  # pyright: ignore[reportArgumentType]
 
 
@@ -312,12 +308,10 @@ def held(rng: np.random.Generator, domain: Domain, cases: Cases, run: int) -> Ca
 
 
 def concatenate(parts: list[Cases]) -> Cases:
-    """Return the cases of all parts in order."""
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def take(cases: Cases, index: slice | NDArray) -> Cases:
-    """Return some of the cases."""
     return {name: values[index] for name, values in cases.items()}
 
 

@@ -67,7 +67,6 @@ class UnitCases:
         return len(self.kinds)
 
     def take(self, places: NDArray[np.int64]) -> "UnitCases":
-        """Return some of the cases."""
         return replace(
             self,
             inputs={name: values[places] for name, values in self.inputs.items()},

@@ -66,7 +66,6 @@ class Recipe:
 
 
 def recipes() -> dict[str, Recipe]:
-    """Return the recipes by name."""
     text = files("eightfold.conformance.vectors").joinpath(RECIPES).read_text(encoding="utf-8")
     return {name: Recipe(name=name, **facts) for name, facts in json.loads(text).items()}
 
@@ -98,7 +97,6 @@ def write_set(folder: Path, recipe: Recipe, on_progress: OnProgress | None = Non
 
 
 def _write(folder: Path, recipe: Recipe, on_progress: OnProgress | None) -> Recipe:
-    """Write the files of a set, and return the recipe with its digest."""
     facts: dict[str, Any] = {
         "form": FORM,
         "set": recipe.name,

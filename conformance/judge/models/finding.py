@@ -240,7 +240,6 @@ class Answered:
 
     @property
     def exact(self) -> bool:
-        """Whether golden's results are theirs."""
         return self.is_given_by(self.subject.expected)
 
 
@@ -437,7 +436,6 @@ def _smallest(failed: Sequence[_Judged]) -> list[str]:
 
 
 def _parameters(graph: Graph, operator: Operator) -> list[str]:
-    """Return the tensors and options that an operator has, in lines."""
     lines = []
     for role, indices in (("input", operator.inputs), ("output", operator.outputs)):
         for position, index in enumerate(indices):
@@ -455,7 +453,6 @@ def _parameters(graph: Graph, operator: Operator) -> list[str]:
 
 
 def _with_power(finding: ClaimFinding, judged: Sequence[_Judged]) -> ClaimFinding:
-    """Add what the cases could not have told apart."""
     subjects = [run for each in judged for run in each.runs]
     if finding.claim == NETWORKS:
         kinds = len({run.operator.name for run in subjects})

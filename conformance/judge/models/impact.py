@@ -59,7 +59,6 @@ class Impact:
 
     @property
     def outputs_text(self) -> str:
-        """How many outputs change, and how far, in words."""
         if not self.changed:
             return f"none of {self.inferences} outputs changes"
         unit = (" code" if self.largest == 1 else " codes") * self.codes
@@ -77,7 +76,6 @@ class Impact:
 
     @property
     def text(self) -> str:
-        """The impact in a sentence."""
         if not self.made:
             return "none, no operator makes the mistake"
         where = f"{', '.join(self.mistakes)} in {self.made} of {self.operators} operators"
@@ -232,26 +230,23 @@ def mistakes_found(
     made: dict[str, OperatorMistake] = {}
     unknown = []
     for finding in sorted(findings, key=lambda each: each.claim != "requantizer"):
-        if finding.standing("full") != "deviates":
-            continue
-        found = _executable(finding, contract)
-        made |= found
-        if not found:
-            unknown.append(finding.claim)
+        if finding.standing("full") == "deviates":
+            found = _executable(finding, contract)
+            made |= found
+            unknown += [] if found else [finding.claim]
     return made, unknown
 
 
 def _executable(finding: ClaimFinding, contract: Contract) -> dict[str, OperatorMistake]:
-    if finding.claim == NETWORKS:
-        pairs = [tuple(name.split(" ", 1)) for name in finding.mistakes]
-    elif finding.layer == "operator":
-        pairs = [(finding.claim, name) for name in finding.mistakes[:1]]
-    elif finding.claim == "requantizer" and finding.mistakes:
+    if finding.claim == "requantizer" and finding.mistakes:
         known = {each.name: each for each in contract.subject.mistakes}
         made = [known[name] for name in finding.mistakes[0].split(" and ")]
         return in_operators([*contract.rules, *made])
-    else:
-        pairs = []
+    pairs = [(finding.claim, name) for name in finding.mistakes[:1]]
+    if finding.claim == NETWORKS:
+        pairs = [tuple(name.split(" ", 1)) for name in finding.mistakes]
+    elif finding.layer != "operator":
+        return {}
     return {
         operator: mistake
         for operator, name in reversed(pairs)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from eightfold.conformance.judge.models.subject import (
+    ROUNDED,
     Compute,
     OperatorMistake,
     OperatorRun,
@@ -257,13 +258,7 @@ _COORDINATES: Table = {
         ("1024", "those of the kernel, in steps of 1/1024", _kernel_taps),
         ("real", "real numbers, not steps of 1/1024", _real_taps),
     )
-    for mode, text in (
-        ("half_away", "rounded, ties away from zero"),
-        ("half_even", "rounded, ties to even"),
-        ("half_up", "rounded, ties up"),
-        ("toward_zero", "truncated toward zero"),
-        ("down", "floored"),
-    )
+    for mode, text in ROUNDED.items()
     if (kind, mode) != ("1024", "half_away")
 }
 
@@ -294,4 +289,3 @@ MOVEMENT: dict[str, list[OperatorMistake]] = {
     "SQUEEZE": [rescaled],
     "TRANSPOSE": [*named(_TRANSPOSED), not_moved, rescaled],
 }
-"""By operator."""

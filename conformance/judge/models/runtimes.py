@@ -289,4 +289,3 @@ RUNTIMES: dict[str, list[OperatorMistake]] = {
     ]
     for operator in sorted(_XNNPACK.keys() | _OPTIMIZED.keys())
 }
-"""By operator."""

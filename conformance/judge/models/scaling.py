@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from eightfold.conformance.judge.arithmetic import Arithmetic, finished, operand, scaled
+from eightfold.conformance.judge.arithmetic import (
+    FLOATS,
+    Arithmetic,
+    finished,
+    float_scaled,
+    operand,
+    scaled,
+)
 from eightfold.conformance.judge.forms import FORMS
 from eightfold.conformance.judge.models.subject import (
     OperatorMistake,
@@ -37,12 +44,10 @@ from eightfold.golden.fully_connected import (
 )
 from eightfold.golden.quantization import effective_scales, fused_bounds
 from eightfold.golden.reduction import mean_multiplier, reduction_accumulators, sum_multiplier
-from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.golden.windows import Window
 from eightfold.operators import OperatorCall
 
 _FORM = FORMS["tflite"]
-_FAR = 2.0**30
 
 TWO_ROUNDINGS = Arithmetic()
 """TFLite's: the high multiply, and the right shift."""
@@ -109,15 +114,11 @@ class Scaling:
         return self._scaled(own, self._cases(own))
 
     def _scaled(self, arithmetic: Arithmetic, cases: dict[str, Integers]) -> Integers:
-        if arithmetic.scale not in ("float32", "float64"):
-            return scaled(arithmetic, _FORM, operand(arithmetic, cases), cases)
         x = operand(arithmetic, cases)
-        if arithmetic.scale == "float32":
-            real = np.float32(self.real) if self.real_32 is None else self.real_32
-            z = (x.astype(np.float32) * real).astype(np.float64)
-        else:
-            z = x.astype(np.float64) * self.real
-        return round_float(np.clip(z, -_FAR, _FAR), arithmetic.second).astype(np.int64)
+        if arithmetic.scale not in FLOATS:
+            return scaled(arithmetic, _FORM, x, cases)
+        in_32 = self.real_32 is not None and arithmetic.scale == "float32"
+        return float_scaled(arithmetic, x, self.real_32 if in_32 else self.real)
 
 
 def _int64(array: np.ndarray) -> Integers:
@@ -140,16 +141,9 @@ def accumulators(
     weights = call.codes(1) if weights is None else weights
     if name == "FULLY_CONNECTED":
         quantization = call.quantization(1)
-        single = quantization.scale.size == 1
-        return _int64(
-            fully_connected_accumulators(
-                x,
-                weights,
-                None,
-                input_zero_point=zero_point,
-                weight_zero_point=int(quantization.zero_point[0]) if single else 0,
-            )
-        )
+        weight_zero = int(quantization.zero_point[0]) if quantization.scale.size == 1 else 0
+        zeros = {"input_zero_point": zero_point, "weight_zero_point": weight_zero}
+        return _int64(fully_connected_accumulators(x, weights, None, **zeros))
     sums = conv_2d_accumulators if name == "CONV_2D" else depthwise_conv_2d_accumulators
     window = window or call.filter_window()
     return _int64(sums(x, weights, None, input_zero_point=zero_point, window=window))
@@ -226,7 +220,6 @@ def sum_of_two(call: OperatorCall) -> Scaling:
 
 
 def product(call: OperatorCall) -> Scaling:
-    """Return what MUL requantizes."""
     x, y = broadcast(differences(call, 0), differences(call, 1))
     a, b = (call.quantization(position).per_tensor()[0] for position in (0, 1))
     real = multiplication_scale(a, b, call.output_quantization().per_tensor()[0], call.reference)
@@ -268,7 +261,6 @@ SCALINGS: dict[str, Callable[[OperatorCall], Scaling]] = {
     "SUB": sum_of_two,
     "SUM": reduced,
 }
-"""What each operator requantizes."""
 
 _UNCLAMPED = ("MEAN", "QUANTIZE", "SUM")
 _OF_BOUNDS = ("clamp_int8", "relu_at_0", "relu_at_0_of_zero_point")
@@ -326,7 +318,6 @@ def two_roundings(subject: OperatorRun) -> Results:
 
 
 def mistakes_inside(operator: str) -> list[OperatorMistake]:
-    """Return the mistakes of requantizers, made inside an operator."""
     if operator not in SCALINGS:
         return []
     named = [

@@ -22,7 +22,6 @@ OUTPUT = -1
 Results = list[np.ndarray]
 
 Scale = tuple[np.float32, int]
-"""A scale and a zero point."""
 
 
 class SameError(Exception):
@@ -127,6 +126,15 @@ def bounded(call: OperatorCall, codes: np.ndarray) -> np.ndarray:
 
 Compute = Callable[[OperatorRun], Results]
 
+ROUNDED = {
+    "half_away": "rounded, ties away from zero",
+    "half_even": "rounded, ties to even",
+    "half_up": "rounded, ties up",
+    "toward_zero": "truncated toward zero",
+    "down": "floored",
+}
+"""What happens to a real number, by rounding mode."""
+
 
 @dataclass(frozen=True)
 class OperatorMistake(NamedMistake):
@@ -166,7 +174,6 @@ Table = Mapping[tuple[str, Compute], str]
 
 
 def named(table: Table) -> list[OperatorMistake]:
-    """Return the mistakes of a table."""
     return [OperatorMistake(name, text, compute) for (name, compute), text in table.items()]
 
 
@@ -213,7 +220,6 @@ INPUT_ZERO_POINT_IGNORED, ZERO_POINTS_SWAPPED = named(_ZERO_POINTS)
 
 
 def without_activation(subject: OperatorRun) -> Results:
-    """Return the results of an operator that does not clamp."""
     return run(subject.changed(options={"fused_activation_function": "NONE"}))
 
 

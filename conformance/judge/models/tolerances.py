@@ -31,7 +31,6 @@ Rows = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 @cache
 def measured() -> dict[str, Any]:
-    """Return what the file says."""
     return json.loads(FILE.read_text(encoding="utf-8"))
 
 

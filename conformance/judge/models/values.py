@@ -9,6 +9,7 @@ from eightfold.conformance.judge.models.scaling import differences, product, red
 from eightfold.conformance.judge.models.subject import (
     INPUT_ZERO_POINT_IGNORED,
     OUTPUT,
+    ROUNDED,
     ZERO_POINTS_SWAPPED,
     Compute,
     OperatorRun,
@@ -45,7 +46,6 @@ def _reals(call: OperatorCall, dtype: type = np.float64) -> list[np.ndarray]:
 def to_codes(
     call: OperatorCall, real: np.ndarray, rounding: str = "half_away", dtype: type = np.float64
 ) -> Results:
-    """Return real numbers as codes of the output."""
     scale, zero_point = call.output_quantization().per_tensor()
     steps = np.clip(real / dtype(scale), -(2.0**30), 2.0**30)
     codes = round_float(steps, rounding).astype(np.int64) + zero_point
@@ -315,7 +315,6 @@ ELEMENTWISE = {
     **dict.fromkeys(("EQUAL", "NOT_EQUAL"), _COMPARISONS),
     **dict.fromkeys(("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL"), _ORDERED),
 }
-"""By operator."""
 
 
 def _logits(subject: OperatorRun) -> np.ndarray:
@@ -373,19 +372,12 @@ def _l2(subject: OperatorRun, rounding: str, axis: int | None = -1) -> Results:
     return to_codes(subject, x / np.maximum(norm, 1e-30), rounding)
 
 
-_ROUNDINGS = (
-    ("half_away", "rounded, ties away from zero"),
-    ("half_even", "rounded, ties to even"),
-    ("toward_zero", "truncated toward zero"),
-    ("down", "floored"),
-)
-
-
 def _rows_in_float(make: Callable[..., Compute]) -> Table:
     return {
         (f"computed_in_float_{mode}", make(mode)): f"Computed with real numbers, and {text}; the "
         "kernels compute in fixed point."
-        for mode, text in _ROUNDINGS
+        for mode, text in ROUNDED.items()
+        if mode != "half_up"
     }
 
 
@@ -499,4 +491,3 @@ ROWS = {
     ],
     "SUM": [*_REDUCTIONS, read_as_uint8],
 }
-"""By operator."""

@@ -42,7 +42,6 @@ class WindowTaps:
     after: tuple[int, ...]
     """Positions that the first window reaches beyond the input's start, and the last its end."""
     same: bool
-    """Whether the padding is SAME."""
     sizes: tuple[int, ...]
     """Windows along each axis."""
 
@@ -67,7 +66,6 @@ class WindowTaps:
 
 
 def taps_of(window: Window, shape: tuple[int, ...]) -> WindowTaps:
-    """Return where a window reads in an input of ``shape``."""
     pads = [window.pads(axis, shape[1 + axis]) for axis in (0, 1)]
     return WindowTaps(
         window.kernel,
@@ -220,7 +218,6 @@ CHANGES: Mapping[tuple[str, Change], str] = {
     ("dilations_swapped", lambda taps: replace(taps, dilation=taps.dilation[::-1])): "The vertical "
     "and the horizontal dilation are swapped.",
 }
-"""Where windows read by mistake."""
 
 _WINDOWS_TABLE: Table = {
     ("padding_0", _window(_unchanged, fill=0)): "Padding reads as the code 0 and not "
@@ -249,7 +246,6 @@ WEIGHTED = {
     "DEPTHWISE_CONV_2D": [*_WINDOWED, channels_tiled],
     "FULLY_CONNECTED": [*_ALL, *named(_FULLY_CONNECTED), weights_transposed],
 }
-"""By operator."""
 
 
 def _pooled(subject: OperatorRun) -> WindowTaps:
@@ -372,4 +368,3 @@ POOLS = {
         *named({(name, _largest(change=each)): text for (name, each), text in _CHANGES.items()}),
     ],
 }
-"""By operator."""
