@@ -45,40 +45,11 @@ from eightfold.conformance.units.unit import Column
 class MemoryMappedAdapter(RtlAdapter):
     """A module whose registers are written, which is started, and whose registers have the answer.
 
-    A subclass names the bus and the registers::
-
-        class Mine(MemoryMappedAdapter):
-            unit = "requantizer"
-            sources = ["requantizer_axil.v"]
-            top = "requantizer_axil"
-            clock = "aclk"
-            reset, reset_active = "aresetn", 0
-            bus = "axi4-lite"
-            prefix = "s_axi_"
-            setup = {0x00: 0b10}                  # once, after reset
-            writes = {
-                0x10: "accumulator",
-                0x14: "multiplier",
-                0x18: "-shift",
-                0x1C: "(zero_point & 0xFF) | (low & 0xFF) << 8 | (high & 0xFF) << 16",
-            }
-            start = (0x00, 0b11)                  # an address, and what is written there
-            done = (0x04, 0b1)                    # an address, and the bits that become 1
-            results = {"result": "0x20[7:0]"}
-
-    A dot product whose lists are in windows of registers, four numbers in a word::
+    A subclass names the bus and the registers. docs/conformance.md has an example, and one that
+    fetches many cases at a time from memory. Where lists are in windows of registers, four numbers
+    in a word::
 
             writes = {Array(0x100, bits=8): "inputs", Array(0x200, bits=8): "weights", 0x10: "bias"}
-
-    and one that fetches 64 cases at a time from memory, and writes its results there::
-
-            writes = {0x10: 0x8000_0000, 0x14: 0x8000_4000, 0x18: "count"}
-            batch = 64
-            memory = Memory(
-                port="axi4", prefix="m_axi_", base=0x8000_0000, size=1 << 16,
-                writes={Array(0x8000_0000, bits=32): "accumulator"},
-                results={"result": Array(0x8000_4000, bits=8)},
-            )
 
     See `eightfold.conformance.adapters.rtl.RtlAdapter` for files, parameters, clock and reset;
     ``patience`` is that for an access to be answered, and for ``done``.

@@ -82,45 +82,9 @@ class _Field:
 class StreamAdapter(RtlAdapter):
     """A module whose ports have a case, and then its answer.
 
-    A subclass names the module's files and ports; nothing else is needed::
-
-        class Mine(StreamAdapter):
-            unit = "requantizer"
-            sources = ["rtl/requantize.sv", "rtl/rounding.sv"]
-            top = "requantize"
-            clock = "clk"
-            reset, reset_active = "rst_n", 0
-            latency = 3
-            inputs = {
-                "acc": "accumulator",
-                "mult": "multiplier",
-                "right_shift": "max(-shift, 0)",
-                "left_shift": "max(shift, 0)",
-                "zp": "zero_point",
-                "act_min": "low",
-                "act_max": "high",
-                "enable": 1,
-            }
-            outputs = {"result": "q"}
-
-    and with handshakes, all in one word::
-
-        class Packed(StreamAdapter):
-            sources = ["requantize_axis.v"]
-            top = "requantize_axis"
-            reset, reset_active = "aresetn", 0
-            clock = "aclk"
-            in_valid, in_ready = "s_tvalid", "s_tready"
-            out_valid, out_ready = "m_tvalid", "m_tready"
-            inputs = {
-                "s_tdata[31:0]": "accumulator",
-                "s_tdata[63:32]": "multiplier",
-                "s_tdata[69:64]": "-shift",
-            }
-            outputs = {"result": "m_tdata[7:0]"}
-
-    Outputs are sampled just before the clock's edge, and inputs change just after it. See
-    `eightfold.conformance.adapters.rtl.RtlAdapter` for files, parameters, clock and reset.
+    A subclass names the module's files and ports; nothing else is needed. docs/conformance.md has
+    an example. Outputs are sampled just before the clock's edge, and inputs change just after it.
+    See `eightfold.conformance.adapters.rtl.RtlAdapter` for files, parameters, clock and reset.
     """
 
     testcase = "cases"
