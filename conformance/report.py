@@ -27,7 +27,6 @@ from eightfold.conformance.verdict import (
     LISTED,
     CaseOutcome,
     ClaimFinding,
-    FailedCase,
     Layer,
     Standing,
     Statement,
@@ -314,6 +313,8 @@ def _suite(
     xml: JUnitXml, statement: Statement, finding: ClaimFinding, entries: Sequence[Entry]
 ) -> None:
     kinds = Counter(entry.kind for entry in entries)
+    count = len(entries) - (not finding.right)
+    some = f"{count} of {finding.cases} cases, the first of those that deviate"
     with xml.suite("testsuite", kinds, name=finding.claim, time=0.0):
         xml.properties(
             {
@@ -325,17 +326,11 @@ def _suite(
                 "kit": statement.kit,
                 "rules": " ".join(finding.rules),
                 "power": "\n".join(finding.power),
-                "entries": _entries_text(finding, len(entries) - (not finding.right)),
+                "entries": some if count != finding.cases else f"all {count} cases",
             }
         )
         for entry in entries:
             xml.case(f"conformance.{finding.layer}.{finding.claim}", entry)
-
-
-def _entries_text(finding: ClaimFinding, count: int) -> str:
-    if count == finding.cases:
-        return f"all {count} cases"
-    return f"{count} of {finding.cases} cases, the first of those that deviate"
 
 
 def _entries(finding: ClaimFinding, level: Level, names: Sequence[str]) -> Iterator[Entry]:
@@ -344,8 +339,10 @@ def _entries(finding: ClaimFinding, level: Level, names: Sequence[str]) -> Itera
         whole = finding.cases if not finding.waiting and len(failed) < LISTED else 0
         names = [*map(str, range(whole))] or [*failed]
     for name in names:
-        if name in failed:
-            yield _failed_entry(failed[name])
+        if case := failed.get(name):
+            kind = "error" if case.outcome in ERRORS else "failure"
+            message = case.message or case.outcome.text
+            yield Entry(name, kind, message, case.outcome.text, f"{message}\n")
         elif len(failed) < LISTED:  # else it may be one that is not listed
             yield Entry(name)
     if not finding.right:
@@ -366,12 +363,6 @@ def _claim_entry(finding: ClaimFinding, level: Level) -> Entry:
         kind = "failure"
         of = finding.mistakes[0] if finding.mistakes else finding.outcomes() or "no cases"
     return Entry(finding.claim, kind, finding.headline(level), of, "\n".join([*found, ""]))
-
-
-def _failed_entry(case: FailedCase) -> Entry:
-    kind = "error" if case.outcome in ERRORS else "failure"
-    message = case.message or case.outcome.text
-    return Entry(case.name, kind, message, case.outcome.text, f"{message}\n")
 
 
 SIGNS = {"deviates": "✗", "incomplete": "…", "no deviation found": "○", "conforms": "✓"}

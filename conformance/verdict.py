@@ -279,21 +279,18 @@ class Statement:
         reference = f" ({self.profile.reference})" if self.profile.spec == "tflite" else ""
         limits = self.profile.limits_text
         contract = self.profile.contract_text
+        layers = {each.layer for each in self.claimed}
+        highest = next((each for each in ("network", "operator") if each in layers), "unit")
         parts = [
             f"Eightfold conformance {self.kit}, {spec}{reference}",
             *([f"contract ({contract})"] if contract else []),
             f"limits ({limits})" if limits else "no limits",
             *self._conforming(),
-            f"{self._highest} level",
+            f"{highest} level",
             self.level,
             *([self.vectors] if self.vectors else []),
         ]
         return "; ".join([", ".join(parts), *self._others()])
-
-    @property
-    def _highest(self) -> Layer:
-        layers = {each.layer for each in self.claimed}
-        return "network" if "network" in layers else "operator" if "operator" in layers else "unit"
 
     def _conforming(self) -> Iterator[str]:
         """Yield what conforms: how many rows, and which units."""

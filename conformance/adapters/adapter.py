@@ -197,15 +197,12 @@ def _modules(path: Path) -> set[Path]:
     # An import by a computed name is seen where it has taken place.
     found += [module for name, module in [*sys.modules.items()] if not _OWN.match(name)]
     files = {Path(place).resolve() for each in found if (place := getattr(each, "__file__", None))}
-    return {path, *(each for each in files if _is_beside(each, path.parent))}
+    installed = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
+    beside = (each for each in files if each.is_relative_to(path.parent))
+    return {path, *(each for each in beside if not any(map(each.is_relative_to, installed)))}
 
 
 _OWN = re.compile(r"eightfold(\.|$)")
-
-
-def _is_beside(file: Path, folder: Path) -> bool:
-    installed = (sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
-    return file.is_relative_to(folder) and not any(map(file.is_relative_to, installed))
 
 
 def adapter_class(file: str, name: str) -> type[Adapter]:

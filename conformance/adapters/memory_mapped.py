@@ -154,7 +154,8 @@ class MemoryMappedAdapter(RtlAdapter):
             folder = Path(name)
             program.write(folder / "program.hex")
             self._write_images(folder, cases, count, seed)
-            job = {"folder": name, "total": program.lines, "memory_words": self._memory_words}
+            words = self.memory.size * 8 // self._memory_bits if self.memory else 0
+            job = {"folder": name, "total": program.lines, "memory_words": words}
             files = (folder / each for each in ("program.hex", "results.hex"))
             report, failed = self.simulated(simulator, job, files, seed=seed, trace=trace)
             results = self._read(folder, count)
@@ -421,10 +422,6 @@ class MemoryMappedAdapter(RtlAdapter):
         if bits < 8 or bits & (bits - 1):
             raise InputError(f"{self.name}.memory: {name} has {bits} bits; 8, 16, 32 ... do")
         return bits
-
-    @property
-    def _memory_words(self) -> int:
-        return self.memory.size * 8 // self._memory_bits if self.memory else 0
 
     def _memory_text(self) -> str:
         if self.memory is None:

@@ -39,11 +39,9 @@ class Clause:
         """Return the rule in words, among ``total`` meant cases."""
         others = f"{self.others} others" if self.others else "no others"
         count = "all" if self.meant == total else str(self.meant)
-        return f"{count} (and {others}) have {_listed(self.features)}"
-
-
-def _listed(words: tuple[str, ...]) -> str:
-    return " and ".join([", ".join(words[:-1]), *words[-1:]] if len(words) > 1 else words)
+        *first, last = self.features
+        listed = f"{', '.join(first)} and {last}" if first else last
+        return f"{count} (and {others}) have {listed}"
 
 
 def clauses_of(features: Mapping[str, Mask], meant: Mask) -> tuple[Clause, ...]:

@@ -302,12 +302,10 @@ def _refused(operator: str, start: int, count: int) -> Iterator[OperatorCase]:
         reason = _refusal(mutant)
         if reason and reason not in found and reason not in READ_ON_IN.get(operator, ()):
             found.add(reason)
-            yield OperatorCase(operator, mutant, _zeros(mutant), {}, reason)
-
-
-def _zeros(model: bytes) -> dict[int, np.ndarray]:
-    graph = read_model(model)
-    return {i: np.zeros(graph.tensors[i].shape, graph.tensors[i].dtype) for i in graph.inputs}
+            graph = read_model(mutant)
+            given = (graph.tensors[index] for index in graph.inputs)
+            zeros = {each.index: np.zeros(each.shape, each.dtype) for each in given}
+            yield OperatorCase(operator, mutant, zeros, {}, reason)
 
 
 def _refusal(model: bytes) -> str:

@@ -9,7 +9,7 @@ version.
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -20,7 +20,7 @@ from eightfold.conformance.judge.forms import FORMS
 from eightfold.conformance.judge.models import tolerances
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.judge.models.impact import Impact
-from eightfold.conformance.judge.models.mistakes import MistakeNames, names_told
+from eightfold.conformance.judge.models.mistakes import names_told
 from eightfold.conformance.judge.sequences import FAULTS
 from eightfold.conformance.judge.variants import MISTAKES
 from eightfold.conformance.liars import Named, every_liar
@@ -100,15 +100,15 @@ def naming_table(level: Level = "standard", operators: Sequence[str] = OPERATORS
     """Return how many mistakes each operator knows, and how a runtime that makes one is called."""
     rows = []
     for operator in operators:
-        named = names_told(operator, PROFILES["tflite"], level)
+        named = names_told(operator, PROFILES["tflite"], level).values()
         rows.append((operator, *_counts(named)))
     titles = ("operator", "mistakes", "named alone", "with others", "not to be seen")
     return markdown(titles, rows, text=1)
 
 
-def _counts(named: Sequence[MistakeNames]) -> tuple[str, str, str, str]:
-    alone = sum(len(each.names) == 1 for each in named)
-    unseen = sum(not each.names for each in named)
+def _counts(named: Collection[Sequence[str]]) -> tuple[str, str, str, str]:
+    alone = sum(len(names) == 1 for names in named)
+    unseen = sum(not names for names in named)
     return str(len(named)), str(alone), str(len(named) - alone - unseen), str(unseen)
 
 

@@ -1,7 +1,6 @@
 """The mistakes of operators that have a name, and which of them runs can tell apart."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -45,19 +44,16 @@ def output_scale_other(subject: OperatorRun) -> Results:
     return [clamp(round_float(real, "half_away").astype(np.int64) + zero_point)]
 
 
-def _of_row(operator: str) -> list[OperatorMistake]:
-    """Return mistakes that break what the spec's row says, whatever the operator computes."""
-    ranged = operator not in SCALINGS and rule_at(operator, "Output 0")
-    scaled = rule_at(operator, RESTRICTION) or rule_at(operator, f"Output 0 {RESTRICTION}")
-    return [codes_symmetric] * bool(ranged) + [output_scale_other] * bool(scaled)
-
-
 @cache
 def operator_mistakes(operator: str) -> tuple[OperatorMistake, ...]:
     """Return the mistakes of an operator: its own, those of requantizers inside it, of its row."""
     tables = (RUNTIMES, WEIGHTED, POOLS, ELEMENTWISE, ROWS, MOVEMENT)
     own = [mistake for table in tables for mistake in table.get(operator, ())]
-    return (*own, *mistakes_inside(operator), *_of_row(operator))
+    # What breaks the spec's row, whatever the operator computes.
+    ranged = operator not in SCALINGS and rule_at(operator, "Output 0")
+    scaled = rule_at(operator, RESTRICTION) or rule_at(operator, f"Output 0 {RESTRICTION}")
+    of_row = [codes_symmetric] * bool(ranged) + [output_scale_other] * bool(scaled)
+    return (*own, *mistakes_inside(operator), *of_row)
 
 
 def operator_power(operator: str, subjects: Sequence[OperatorRun]) -> Power:
@@ -71,33 +67,20 @@ def operator_power(operator: str, subjects: Sequence[OperatorRun]) -> Power:
     return power_of(operator_mistakes(operator), small_first, digest)
 
 
-@dataclass(frozen=True)
-class MistakeNames:
-    """A mistake in an operator, and what a runtime that makes it is told.
-
-    ``names`` are the mistakes that explain all of its results, its own among them; none if the
-    cases cannot tell it from the reference.
-    """
-
-    operator: str
-    mistake: str
-    names: tuple[str, ...]
-
-
 def names_told(
     operator: str, profile: Profile, level: Level = "standard", seed: int = 0
-) -> list[MistakeNames]:
-    """Return what runtimes are told that make one mistake each in an operator. Raises InputError as
-    `eightfold.conformance.vectors.models.model_cases`."""
+) -> dict[str, tuple[str, ...]]:
+    """Return what a runtime is told that makes a mistake in an operator, by the mistake's name.
+
+    These are the mistakes that explain all of its results, its own among them; none if the cases
+    cannot tell it from the reference. Raises InputError as
+    `eightfold.conformance.vectors.models.model_cases`.
+    """
     cases = model_cases(operator, profile, level, seed)
-    subjects = [run for case in cases for run in runs_of(case, profile.reference)]
-    power = operator_power(operator, subjects)
+    runs = [each for case in cases for each in runs_of(case, profile.reference)]
+    power = operator_power(operator, runs)
     alike = {name: group for group in power.groups for name in group}
-    return [
-        MistakeNames(
-            operator,
-            mistake.name,
-            () if mistake.name in power.unseen else alike.get(mistake.name, (mistake.name,)),
-        )
-        for mistake in operator_mistakes(operator)
-    ]
+    return {
+        name: () if name in power.unseen else alike.get(name, (name,))
+        for name in (each.name for each in operator_mistakes(operator))
+    }
