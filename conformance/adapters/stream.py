@@ -132,16 +132,9 @@ class StreamAdapter(RtlAdapter):
         self._check()
         dialect = dialect or (VHDL if self.is_vhdl else VERILOG)
         elements, widths = self._results
-        handshakes = {
-            port: wire
-            for port, wire in (
-                (self.in_valid, "in_valid"),
-                (self.in_ready, "hs_in_ready"),
-                (self.out_valid, "hs_out_valid"),
-                (self.out_ready, "out_ready"),
-            )
-            if port
-        }
+        ports = (self.in_valid, self.in_ready, self.out_valid, self.out_ready)
+        ends = ("in_valid", "hs_in_ready", "hs_out_valid", "out_ready")
+        handshakes = {port: wire for port, wire in zip(ports, ends, strict=True) if port}
         wires, assigned = driven(self._input_widths, self._sources(dialect), dialect)
         wires += [dialect.bit(wire) for wire in handshakes.values() if wire.startswith("hs_")]
         wires += [dialect.wire(f"from_{port}", width) for port, width in widths.items()]
