@@ -169,8 +169,6 @@ not even claimed."""
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """A claim, and how it stands."""
-
     number: int
     """Its place in the table of its layer, from 1."""
     claim: str
@@ -180,12 +178,10 @@ class ClaimRow:
 
     @property
     def cases(self) -> int | None:
-        """How many cases were judged, if any."""
         return self.finding.cases if self.finding else None
 
     @property
     def exact(self) -> int | None:
-        """How many of them are exact."""
         return self.finding.counts.get(CaseOutcome.EXACT, 0) if self.finding else None
 
 
@@ -326,7 +322,7 @@ def _suite(
                 "kit": statement.kit,
                 "rules": " ".join(finding.rules),
                 "power": "\n".join(finding.power),
-                "entries": some if count != finding.cases else f"all {count} cases",
+                "entries": f"all {count} cases" if count == finding.cases else some,
             }
         )
         for entry in entries:

@@ -187,7 +187,6 @@ class ClaimFinding:
 
     @property
     def _progress(self) -> str:
-        """How many of the cases were answered, in words."""
         return f"{self.cases} of {self.asked} cases were answered"
 
     def _deviation(self) -> str:

@@ -247,7 +247,6 @@ def _furthest(values: Integers) -> Integers:
 
 
 def sizes(cases: Cases) -> Integers:
-    """Return how hard a case is to follow by hand: the bits of its numbers, shape (n,)."""
     inside = np.arange(LENGTH) < cases["length"][:, None]
     lists = [
         np.where(inside, bits(cases[name]) + 1, 0).sum(axis=1) for name in ("inputs", "weights")

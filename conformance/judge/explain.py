@@ -81,7 +81,6 @@ class Explained(Generic[M]):
 
 
 def explain(evidence: Observations[M]) -> Explained[M]:
-    """Return what explains results of which some are wrong."""
     full = tuple(_full(evidence, ((mistake,) for mistake in evidence.mistakes)))
     full = full or tuple(_full(evidence, evidence.pairs()))
     if full:

@@ -247,7 +247,6 @@ def features(cases: Cases, meant: Mask) -> Features:
 
 
 def sizes(cases: Cases) -> Integers:
-    """Return how hard a range is to follow by hand: bits of its limits' mantissas, shape (n,)."""
     return np.sum([mantissa_bits(cases[name]) for name in LIMITS], axis=0)
 
 

@@ -203,7 +203,6 @@ def _events(times: Times) -> Iterator[tuple[str, Mask]]:
 
 
 def _losses(times: Times) -> Iterator[tuple[str, str, Mask]]:
-    """Yield which cases are lost by which rule."""
     pops = np.zeros(len(times.valid), bool)
     pops[times.given] = True
     after = np.append(times.taken[1:], len(pops) + REACH)

@@ -313,7 +313,6 @@ def place_name(place: int) -> str:
 
 
 def shown(cases: Cases, index: int, place: int) -> Mapping[str, Any]:
-    """Return the fields of a case, with the code of one of its results."""
     case: dict[str, Any] = {"code": place - 128}
     for side in ("input", "output"):
         case[f"{side}_scale"] = float(scales(cases[f"{side}_scale"][index : index + 1])[0])
@@ -366,7 +365,6 @@ def _fixed_steps(operator: str, case: Mapping[str, Any]) -> Steps:
 
 
 def sizes(cases: Cases) -> Integers:
-    """Return how hard a table is to follow by hand: the bits of its numbers, shape (n,)."""
     found = []
     for side in ("input", "output"):
         scale = cases[f"{side}_scale"]

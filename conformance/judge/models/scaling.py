@@ -117,8 +117,9 @@ class Scaling:
         x = operand(arithmetic, cases)
         if arithmetic.scale not in FLOATS:
             return scaled(arithmetic, _FORM, x, cases)
-        in_32 = self.real_32 is not None and arithmetic.scale == "float32"
-        return float_scaled(arithmetic, x, self.real_32 if in_32 else self.real)
+        if arithmetic.scale == "float32" and self.real_32 is not None:
+            return float_scaled(arithmetic, x, self.real_32)
+        return float_scaled(arithmetic, x, self.real)
 
 
 def _int64(array: np.ndarray) -> Integers:
