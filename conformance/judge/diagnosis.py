@@ -240,8 +240,8 @@ class _Examined:
         return clauses_of(self.subject.features(self.cases, meant), meant) if meant.any() else ()
 
     def _evidence(self, known: Mask, wrong: Mask) -> Observations[Mistake]:
-        among, width_ = np.flatnonzero(known), width(self.results)
-        count = max(LEAST_PROBED, PROBED // width_)
+        among, wide = np.flatnonzero(known), width(self.results)
+        count = max(LEAST_PROBED, PROBED // wide)
         probed = [spread(np.flatnonzero(mask), count) for mask in (wrong, known & ~wrong)]
 
         def gives(mistakes: tuple[Mistake, ...], some: Indices) -> Mask:
@@ -253,8 +253,8 @@ class _Examined:
             known=among,
             wrong=wrong,
             probed=np.concatenate(probed),
-            compared=spread(among, max(LEAST_PROBED, COMPARED // width_)),
-            at_once=max(1, PART // width_),
+            compared=spread(among, max(LEAST_PROBED, COMPARED // wide)),
+            at_once=max(1, PART // wide),
             pairs=lambda: pairs(self.subject.mistakes),
         )
 
