@@ -35,19 +35,10 @@ _Facts = dict[str, bool]
 
 def common(subjects: Sequence[OperatorRun], meant: Sequence[bool] | Mask) -> tuple[Clause, ...]:
     """Return rules that say which runs are meant; see `eightfold.conformance.judge.rules`."""
-    wanted = np.asarray(meant, bool)
-    if not wanted.any():
-        return ()
     facts = [_facts(subject) for subject in subjects]
     names = sorted({name for each in facts for name in each})
-    table: dict[str, Mask] = {}
-    for name in names:
-        mask = np.array([each.get(name, False) for each in facts])
-        if mask.any() and not mask.all():
-            table[name] = mask
-    if not table:
-        return ()
-    return clauses_of(table, wanted)
+    table = {name: np.array([each.get(name, False) for each in facts]) for name in names}
+    return clauses_of(table, np.asarray(meant, bool))
 
 
 def _facts(subject: OperatorRun) -> _Facts:
