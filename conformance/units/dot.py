@@ -72,15 +72,11 @@ def dot_cases(
     beyond = np.arange(LENGTH) >= length[:, None]
     x = np.where(beyond, input_zero[:, None].astype(np.int16), x)
     w = np.where(beyond, weight_zero[:, None].astype(np.int16), w)
-    bias = np.where(
-        kinds == "end",
-        np.where(
-            rng.random(total) < 0.5,
-            INT32_MAX - rng.integers(0, 1 << 16, total),
-            INT32_MIN + rng.integers(0, 1 << 16, total),
-        ),
-        rng.choice([0, 1, -1], total) * (np.int64(1) << rng.integers(0, 24, total)),
-    )
+    is_high = rng.random(total) < 0.5
+    from_high, from_low = rng.integers(0, 1 << 16, total), rng.integers(0, 1 << 16, total)
+    near_end = np.where(is_high, INT32_MAX - from_high, INT32_MIN + from_low)
+    small = rng.choice([0, 1, -1], total) * (np.int64(1) << rng.integers(0, 24, total))
+    bias = np.where(kinds == "end", near_end, small)
     inputs = {
         "length": length,
         "input_zero_point": input_zero,

@@ -38,18 +38,13 @@ def table_cases(profile: Profile, level: Level, rng: np.random.Generator) -> Uni
         for case in range(COUNTS[level]):
             kind, (scale, zero_point, out_scale, out_zero) = _drawn(profile, operator, case, rng)
             try:
-                table = _table(
-                    profile,
-                    operator,
-                    _quantization(scale, zero_point),
-                    _quantization(out_scale, out_zero),
-                )
+                pair = _quantization(scale, zero_point), _quantization(out_scale, out_zero)
+                table = _table(profile, operator, *pair)
             except SpecError:
                 undefined += 1
                 continue
-            rows.append(
-                (number, scale.view(np.uint32), zero_point, out_scale.view(np.uint32), out_zero)
-            )
+            bits, out_bits = scale.view(np.uint32), out_scale.view(np.uint32)
+            rows.append((number, bits, zero_point, out_bits, out_zero))
             tables.append(table)
             kinds.append(kind)
     results = {"result": np.array(tables)}
