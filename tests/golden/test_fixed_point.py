@@ -14,15 +14,7 @@ from eightfold.golden.errors import AbortedError, UndefinedError
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN
 from eightfold.golden.rounding import ROUNDINGS, round_half_away, rounding_shift
 from eightfold.isa import Rounding
-from tests.support.models.exact_arithmetic import EXACT, int32, wrap
-
-
-def exact_multiply(x: int, multiplier: int, shift: int) -> int:
-    """The multiplier pair in unlimited integers, each rounding as a fraction."""
-    left, right = max(shift, 0), max(-shift, 0)
-    high = (wrap(x * 2**left) * multiplier * 2 + 2**31) // 2**32
-    return EXACT["half_away"](Fraction(high, 2**right))
-
+from tests.support.models.exact_arithmetic import EXACT, exact_multiply, int32
 
 KNOWN: dict[Callable, dict[tuple, int | tuple[int, int]]] = {
     fixed_point.quantize_multiplier: {

@@ -29,7 +29,7 @@ from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN
 from eightfold.model.builder import ModelBuilder
 from eightfold.run.reference.oracle import Oracle
 from tests.support.conformance.requantizations import UNSEEN
-from tests.support.models.exact_arithmetic import wrap
+from tests.support.models.exact_arithmetic import exact_multiply, wrap
 from tests.support.models.single import one_operator
 from tests.support.networks.machine_run import run_compiled
 
@@ -256,21 +256,6 @@ def test_the_command_asks_a_form(tmp_path: Path) -> None:
     assert result.exit_code == 1 and "condition_zero: What decides is q_x >= 0" in result.output
 
 
-def truncated(x: int, unit: int) -> int:
-    """Divide as C does."""
-    return x // unit if x >= 0 else -(-x // unit)
-
-
-def double_rounding(x: int, multiplier: int, shift: int) -> int:
-    """As the C++ of gemmlowp says it, step by step."""
-    x = wrap(x << max(shift, 0))
-    product = x * multiplier
-    x = truncated(product + ((1 << 30) if product >= 0 else 1 - (1 << 30)), 1 << 31)
-    e = max(-shift, 0)
-    mask = (1 << e) - 1
-    return (x >> e) + ((x & mask) > (mask >> 1) + (x < 0))
-
-
 def single_rounding(x: int, multiplier: int, shift: int) -> int:
     return (x * multiplier + (1 << (30 - shift))) >> (31 - shift)
 
@@ -280,7 +265,7 @@ def tpu_mlir(x: int, multiplier: int, rshift: int) -> int:
 
 
 ARITHMETIC: dict[str, Callable[[int, int, int], int]] = {
-    "tflite": double_rounding,
+    "tflite": exact_multiply,
     "tflite-single": single_rounding,
     "tpu-mlir": tpu_mlir,
     "tpu-mlir-8": tpu_mlir,
@@ -333,13 +318,13 @@ def test_mistakes_show_at_the_lowest_level(name: str, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_missing_wrap_shows_beyond_the_spec_alone(seed: int) -> None:
     cases = unit_cases("requantizer", TFLITE, "smoke", seed)
-    assert results_of(cases, double_rounding, False) == cases.results["result"].tolist()
+    assert results_of(cases, exact_multiply, False) == cases.results["result"].tolist()
     multiplier = cases.inputs["multiplier"]
     assert np.all((multiplier >= 1 << 30) | (multiplier == 0)) and np.any(multiplier == 0)
     cases = unit_cases("requantizer.beyond-spec", TFLITE, "smoke", seed)
     small = (cases.inputs["multiplier"] < 1 << 30) & (cases.inputs["multiplier"] > 0)
     assert np.all(small | (cases.kinds == "wrap"))
-    wrong = np.array(results_of(cases, double_rounding, False)) != cases.results["result"]
+    wrong = np.array(results_of(cases, exact_multiply, False)) != cases.results["result"]
     assert np.sum(wrong) >= 3
     assert set(cases.kinds[wrong].tolist()) == {"wrap"}
 
@@ -425,7 +410,7 @@ def test_limits_hold_and_what_they_leave_out_is_counted() -> None:
     assert set(inputs["zero_point"].tolist()) == {0, 5}
     pairs = zip(inputs["low"].tolist(), inputs["high"].tolist(), strict=True)
     assert set(pairs) == {(-128, 127), (0, 127)}
-    np.testing.assert_array_equal(cases.results["result"], results_of(cases, double_rounding, True))
+    np.testing.assert_array_equal(cases.results["result"], results_of(cases, exact_multiply, True))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -442,7 +427,7 @@ def test_relu_has_any_zero_point_and_parameters_hold_over_a_run(seed: int) -> No
     for name, values in inputs.items():
         runs = values[:whole].reshape(-1, 4)
         assert np.all(runs == runs[:, :1]) == (name != "accumulator"), name
-    np.testing.assert_array_equal(cases.results["result"], results_of(cases, double_rounding, True))
+    np.testing.assert_array_equal(cases.results["result"], results_of(cases, exact_multiply, True))
     dots = unit_cases("dot", profile, "smoke", seed).inputs
     for name in ("input_zero_point", "weight_zero_point"):
         runs = dots[name].reshape(-1, 4)

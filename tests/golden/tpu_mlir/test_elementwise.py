@@ -80,6 +80,14 @@ def test_add_broadcasts_and_refuses_shapes_that_do_not_fit() -> None:
         elementwise.add_symmetric(a, b[:2], multipliers=(1, 2), rshift=0)
 
 
+def test_symmetric_operands_of_uint8_have_no_offset() -> None:
+    """Products of q, not of q - Z: int8 by offset is another sum, and the machine has tables."""
+    a = np.array([200], np.uint8)
+    options: Any = {"multipliers": (64, 32), "rshift": 7}
+    assert elementwise.add_symmetric(a, a, **options).tolist() == [150]
+    assert elementwise.add_symmetric(a, a, **options, code="int8").tolist() == [127]
+
+
 def exact_slope(
     x: int, factor: int, rshift: int, zero_points: tuple[int, int], rounding: str, lift: int
 ) -> int:

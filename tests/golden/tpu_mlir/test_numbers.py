@@ -119,6 +119,12 @@ def test_quantize_saturates_infinities(code: Any, ends: tuple[int, int]) -> None
     assert got.tolist() == [*ends, *ends]
 
 
+def test_ties_away_from_zero_depend_on_the_zero_point() -> None:
+    """-2.5 is rounded to -3 in int8; 125.5 in uint8 to 126, which is -2 by offset."""
+    assert tpu_mlir.quantize([-2.5], per_tensor(1.0, 0)).tolist() == [-3]
+    assert tpu_mlir.quantize([-2.5], per_tensor(1.0, 128), "uint8").tolist() == [126]
+
+
 @given(int8, scales, int8)
 def test_dequantize_rounds_once(q: int, scale: float, zero_point: int) -> None:
     got = tpu_mlir.dequantize(np.array(q, np.int8), per_tensor(scale, zero_point))

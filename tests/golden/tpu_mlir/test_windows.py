@@ -107,16 +107,19 @@ def test_inner_product_is_step_4(seed: int, rounding: str, kinds: Any) -> None:
         assert int(got[n, o]) == saturated(scaled + lift - 3, lift)
 
 
-def test_folded_bias_makes_the_convolution_real() -> None:
+@pytest.mark.parametrize(("code", "zero_point"), [("int8", -17), ("uint8", 111)])
+def test_folded_bias_makes_the_convolution_real(code: Any, zero_point: int) -> None:
     rng = np.random.default_rng(5)
-    q_x, q_w = per_tensor(0.05, -17), tpu_mlir.symmetric([0.5, 0.25], "weight", axis=0)
-    x = rng.integers(-128, 128, (1, 6)).astype(np.int8)
+    q_x, q_w = per_tensor(0.05, zero_point), tpu_mlir.symmetric([0.5, 0.25], "weight", axis=0)
+    x = tpu_mlir.from_int8(rng.integers(-128, 128, (1, 6)).astype(np.int8), code)
     w = rng.integers(-127, 128, (2, 6)).astype(np.int8)
     bias = np.array([0.75, -0.31])
     folded = windows.folded_bias(bias, w, input_quantization=q_x, weight_quantization=q_w)
     for o in range(2):
         unit = Fraction(float(f32(0.05))) * Fraction(float(q_w.scale[o]))
-        expected = EXACT["half_away"](Fraction(float(bias[o])) / unit) + 17 * int(w[o].sum())
+        expected = EXACT["half_away"](Fraction(float(bias[o])) / unit) - zero_point * int(
+            w[o].sum()
+        )
         assert int(folded[o]) == expected
     acc = x.astype(int) @ w.T.astype(int) + folded
     real = tpu_mlir.dequantize(x, q_x).astype(float) @ tpu_mlir.dequantize(w, q_w).T + bias

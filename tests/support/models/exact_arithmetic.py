@@ -51,6 +51,13 @@ def exact_shift(value: int, rshift: int, rounding: str) -> int:
     return EXACT[rounding](Fraction(value) / Fraction(2) ** rshift)
 
 
+def exact_multiply(x: int, multiplier: int, shift: int) -> int:
+    """The multiplier pair of TFLite, each rounding as a fraction."""
+    left, right = max(shift, 0), max(-shift, 0)
+    high = EXACT["half_up"](Fraction(wrap(x << left) * multiplier, 2**31))
+    return EXACT["half_away"](Fraction(high, 2**right))
+
+
 def to_int8(value: int) -> int:
     return max(-128, min(127, value))
 
