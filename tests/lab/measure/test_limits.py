@@ -15,20 +15,12 @@ from eightfold.operators import load_model, run_graph
 from eightfold.target.config import PRESETS
 from lab.measure.facts import refused_activations
 from lab.measure.series import CATALOGUE
-from tests.support.models.refusals import scattered
+from tests.support.models.refusals import INT32_INDEX, bilinear, reduced, scattered
 from tests.support.models.single import convolution, moved, one_operator, product
+from tests.support.models.tolerated import BOTH
 from tests.support.networks.machine_run import run_compiled
 
 NANO = PRESETS["nano"]
-INDEX = {"dtype": np.int32, "options": {"output_type": "INT32"}}
-
-
-def _long_axis(name: str) -> bytes:
-    return moved(name, (1 << 16, 2), (2,), 0, **INDEX)
-
-
-def _two_axes(name: str) -> bytes:
-    return moved(name, (3, 2), (), [0, 1], **INDEX)
 
 
 def _rank_3(name: str) -> bytes:
@@ -48,19 +40,6 @@ def _rank_3(name: str) -> bytes:
     )
 
 
-def _rescaled(name: str) -> bytes:
-    return moved(name, (3, 2), (3,), [1], scales=(0.5, 0.25), options={"keep_dims": False})
-
-
-def _resized() -> bytes:
-    options = {"align_corners": True, "half_pixel_centers": True}
-    return moved("RESIZE_BILINEAR", (1, 2, 2, 1), (1, 3, 3, 1), [3, 3], options=options)
-
-
-def _gathered_at_two() -> bytes:
-    return one_operator("GATHER_ND", [(2, 3)], (1,), computed=[(1, 2)])
-
-
 BEYOND: dict[str, list[tuple[Callable[[], bytes], str]]] = {
     "BATCH_MATMUL": [
         (partial(product, (1,) * 5 + (2,), (2, 3)), "has rank 6, not 2 to 5"),
@@ -69,8 +48,11 @@ BEYOND: dict[str, list[tuple[Callable[[], bytes], str]]] = {
     ],
     **{
         name: [
-            (partial(_long_axis, name), "an axis of 65536 elements is longer than 65535"),
-            (partial(_two_axes, name), "one axis is needed|one integer"),
+            (
+                partial(moved, name, (1 << 16, 2), (2,), 0, **INT32_INDEX),
+                "an axis of 65536 elements is longer than 65535",
+            ),
+            (partial(reduced, name, [0, 1], **INT32_INDEX), "one axis is needed|one integer"),
         ]
         for name in ("ARG_MAX", "ARG_MIN")
     },
@@ -83,26 +65,24 @@ BEYOND: dict[str, list[tuple[Callable[[], bytes], str]]] = {
         (partial(_rank_3, "CONV_2D"), "rank 3, not 4|must have rank 4"),
         (partial(convolution, bias=None), "needs a bias"),
     ],
-    "GATHER_ND": [(_gathered_at_two, "computed, and has 2 coordinates")],
+    "GATHER_ND": [
+        (partial(one_operator, "GATHER_ND", [(2, 3)], (1,), computed=[(1, 2)]), "has 2 coordinates")
+    ],
     "PRELU": [(partial(one_operator, "PRELU", [(1, 3), (2, 3)], (2, 3)), "larger than the input")],
     **{
-        name: [(partial(_rescaled, name), "same scale and zero point")]
+        name: [(partial(reduced, name, scales=(0.5, 0.25)), "same scale and zero point")]
         for name in ("REDUCE_MAX", "REDUCE_MIN")
     },
-    "RESIZE_BILINEAR": [(_resized, "not both")],
+    "RESIZE_BILINEAR": [(partial(bilinear, [3, 3], **BOTH), "not both")],
     "SCATTER_ND": [(partial(scattered, [[1], [1]], (2, 3), 2, 3), "name a place twice")],
 }
-
-
-def graph_of(make: Callable[[], bytes]) -> Graph:
-    return load_model(make())
 
 
 @pytest.mark.parametrize("name", BEYOND)
 def test_what_is_beyond_a_limit_is_refused(name: str) -> None:
     for make, message in BEYOND[name]:
         with pytest.raises(InputError, match=f"{name}: .*({message})"):
-            compile_network(graph_of(make), NANO)
+            compile_network(load_model(make()), NANO)
 
 
 def test_every_limit_has_a_model_beyond_it() -> None:
@@ -112,7 +92,7 @@ def test_every_limit_has_a_model_beyond_it() -> None:
 
 
 def test_an_axis_at_the_limit_is_computed() -> None:
-    model = moved("ARG_MAX", (65535, 1), (1,), 0, **INDEX)
+    model = moved("ARG_MAX", (65535, 1), (1,), 0, **INT32_INDEX)
     compile_network(load_model(model), NANO)
 
 

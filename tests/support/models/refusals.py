@@ -72,10 +72,7 @@ undefined = partial(row, None)
 def load_any_shape(model: bytes) -> Graph:
     """Return the graph of a model as if its file left the shapes of all results open.
 
-    Raises
-    ------
-    InputError
-        If an operator does not pass; its cause is golden's error.
+    Raises `InputError`, whose cause is golden's error, if an operator does not pass.
     """
     graph = read_model(model)
     results = {index for operator in graph.operators for index in operator.outputs}
@@ -120,32 +117,14 @@ BLOCK = {"block_size": 2}
 NO_PADS = [[0, 0], [0, 0]]
 
 
-def joined(shapes=((2, 2), (2, 2)), scales=(0.5,) * 3, zero_points=(0,) * 3, **options) -> bytes:
-    return one_operator(
-        "CONCATENATION",
-        list(shapes),
-        (4, 2),
-        scales=scales,
-        zero_points=zero_points,
-        options={"axis": 0} | options,
-    )
+joined = partial(one_operator, "CONCATENATION", output=(4, 2), options={"axis": 0})
+packed = partial(one_operator, "PACK", output=(2, 2), options={"axis": 0, "values_count": 2})
+SQUARES, PAIRS = [(2, 2)] * 2, [(2,)] * 2
 
 
-def packed(shapes=((2,), (2,)), scales=(0.5,) * 3, zero_points=(0,) * 3, **options) -> bytes:
-    return one_operator(
-        "PACK",
-        list(shapes),
-        (2, 2),
-        scales=scales,
-        zero_points=zero_points,
-        options={"axis": 0, "values_count": 2} | options,
-    )
-
-
-def split(axis: int = 1, shape=(2, 4), **options) -> bytes:
-    return moved(
-        "SPLIT", shape, (2, 2), axis, order=(1, 0), outputs=2, options={"num_splits": 2} | options
-    )
+def split(axis: int = 1, shape=(2, 4)) -> bytes:
+    options = {"num_splits": 2}
+    return moved("SPLIT", shape, (2, 2), axis, order=(1, 0), outputs=2, options=options)
 
 
 def split_v(sizes: list, axis: int = 1) -> bytes:
@@ -153,16 +132,7 @@ def split_v(sizes: list, axis: int = 1) -> bytes:
     return moved("SPLIT_V", (2, 4), (2, 2), sizes, axis, outputs=2, options=options)
 
 
-def unpacked(scales=(0.5, 0.5), zero_points=(0, 0), **options) -> bytes:
-    return moved(
-        "UNPACK",
-        (2, 3),
-        (3,),
-        scales=scales,
-        zero_points=zero_points,
-        outputs=2,
-        options={"num": 2, "axis": 0} | options,
-    )
+unpacked = partial(moved, "UNPACK", (2, 3), (3,), outputs=2, options={"num": 2, "axis": 0})
 
 
 def filled(value: tuple, paddings=NO_PADS, shape=(2, 2), **more) -> bytes:
@@ -345,19 +315,31 @@ _REFUSALS: dict[str, Row] = {
         (1, 3, 3, 3),
         weights=weights_of((3, 2, 2, 1), [0.5, 0.25], axis=1),
     ),
-    "CONCATENATION fused RELU": rejected("fuse", joined, fused_activation_function="RELU"),
-    "CONCATENATION axis out of range": rejected("axis 2", joined, axis=2),
-    "CONCATENATION input scales differ": rejected("same scale", joined, scales=(0.5, 0.25, 0.5)),
-    "CONCATENATION input zero points differ": rejected("same scale", joined, zero_points=(0, 3, 0)),
-    "CONCATENATION output scale differs": rejected("same scale", joined, scales=(0.5, 0.5, 0.25)),
-    "CONCATENATION ranks differ": rejected("do not join", joined, ((2, 2), (4,))),
-    "CONCATENATION sizes differ": rejected("do not join", joined, ((2, 2), (2, 3))),
-    "CONCATENATION of scalars": rejected("axis 0", joined, ((), ())),
-    "PACK scales differ": rejected("same scale", packed, scales=(0.5, 0.25, 0.5)),
-    "PACK output zero point differs": rejected("same scale", packed, zero_points=(0, 0, 1)),
-    "PACK axis out of range": rejected("axis 2", packed, axis=2),
-    "PACK negative axis out of range": rejected("axis -3", packed, axis=-3),
-    "PACK shapes differ": rejected("differ", packed, ((2,), (3,))),
+    "CONCATENATION fused RELU": rejected(
+        "fuse", joined, SQUARES, options={"axis": 0, "fused_activation_function": "RELU"}
+    ),
+    "CONCATENATION axis out of range": rejected("axis 2", joined, SQUARES, options={"axis": 2}),
+    "CONCATENATION input scales differ": rejected(
+        "same scale", joined, SQUARES, scales=(0.5, 0.25, 0.5)
+    ),
+    "CONCATENATION input zero points differ": rejected(
+        "same scale", joined, SQUARES, zero_points=(0, 3, 0)
+    ),
+    "CONCATENATION output scale differs": rejected(
+        "same scale", joined, SQUARES, scales=(0.5, 0.5, 0.25)
+    ),
+    "CONCATENATION ranks differ": rejected("do not join", joined, [(2, 2), (4,)]),
+    "CONCATENATION sizes differ": rejected("do not join", joined, [(2, 2), (2, 3)]),
+    "CONCATENATION of scalars": rejected("axis 0", joined, [(), ()]),
+    "PACK scales differ": rejected("same scale", packed, PAIRS, scales=(0.5, 0.25, 0.5)),
+    "PACK output zero point differs": rejected("same scale", packed, PAIRS, zero_points=(0, 0, 1)),
+    "PACK axis out of range": rejected(
+        "axis 2", packed, PAIRS, options={"axis": 2, "values_count": 2}
+    ),
+    "PACK negative axis out of range": rejected(
+        "axis -3", packed, PAIRS, options={"axis": -3, "values_count": 2}
+    ),
+    "PACK shapes differ": rejected("differ", packed, [(2,), (3,)]),
     "SPLIT not even": rejected("equal parts", split, shape=(2, 3)),
     "SPLIT axis out of range": rejected("axis 2", split, 2),
     "SPLIT_V sizes too small": rejected("add up to 4", split_v, [1, 2]),
@@ -369,8 +351,8 @@ _REFUSALS: dict[str, Row] = {
     "SPLIT_V sizes of rank 2": rejected("must be a vector", split_v, [[2, 2]]),
     "UNPACK scales differ": rejected("same scale", unpacked, scales=(0.5, 0.25)),
     "UNPACK zero points differ": rejected("same scale", unpacked, zero_points=(0, 1)),
-    "UNPACK axis out of range": rejected("axis 2", unpacked, axis=2),
-    "UNPACK another number": rejected("3 slices", unpacked, axis=1),
+    "UNPACK axis out of range": rejected("axis 2", unpacked, options={"num": 2, "axis": 2}),
+    "UNPACK another number": rejected("3 slices", unpacked, options={"num": 2, "axis": 1}),
     "PADV2 scale of the value": rejected("same scale", filled, (np.int8(7), 0.25, 0, 0)),
     "PADV2 zero point of the value": rejected("same scale", filled, (np.int8(7), 0.5, 1, 0)),
     "PADV2 two values": rejected("one element", filled, (np.array([7, 8], np.int8), 0.5, 0, 0)),
