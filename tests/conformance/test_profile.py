@@ -89,67 +89,64 @@ def test_profiles_by_name_come_back_from_their_fields(name: str) -> None:
     assert Profile.from_dict(profile.as_dict()) == profile
 
 
+WRONG: list[tuple[str, str]] = [
+    ("shift = [0, 1]", "unknown field shift; known: name, spec, reference, claims"),
+    ("limits = 3", "limits must be a table, not 3"),
+    (
+        'spec = "tpu-mlir"\nclaims = ["dot"]',
+        "claims: no unit or operator 'dot'; use requantizer, fake_quantize",
+    ),
+    ('claims = "CONV_2D"', "claims must be a list of names, not 'CONV_2D'"),
+    ('claims = ["CONV"]', "claims: no unit or operator 'CONV'; use requantizer"),
+    ('claims = [["CONV"]]', "claims: no unit or operator ('CONV',)"),
+    ('spec = "onnx"', "spec must be one of tflite, tpu-mlir, not 'onnx'"),
+    ('reference = ["tflm"]', "reference must be one of litert, tflm, not ('tflm',)"),
+    ("[limits]\nshifts = 1", "unknown field shifts; known: shift, accumulator"),
+    ("[limits]\nshift = 3", "shift must be a pair [low, high], not 3"),
+    ("[limits]\nshift = [1, 0]", "shift: 1 is above 0"),
+    ("[limits]\nshift = [0.0, 1]", "shift must be an integer in -62..62, not 0.0"),
+    ("[limits]\nshift = [-31, 31]", "shift must be an integer in -31..30, not 31"),
+    ("[limits]\naccumulator_bits = true", "accumulator_bits must be an integer"),
+    ("[limits]\nmultiplier_bits = 33", "multiplier_bits must be an integer in 2.."),
+    ('[limits]\nzero_points = "all"', "zero_points must be a list of integers, or"),
+    ("[limits]\nzero_points = [128]", "zero_points must be an integer in -128..127"),
+    ("[limits]\nclamp = [0, 127]", "clamp must be a pair [low, high], not 0"),
+    ("[limits]\nclamp = [[127, 0]]", "clamp: 127 is above 0"),
+    ("[limits]\nranks = [9]", "ranks must be an integer in 0..8, not 9"),
+    ('[limits]\nrounding = "up"', "rounding must be one of double, single"),
+    (
+        '[operators.CONV_2D]\nkernal = 3\nstride = "3 x 1"\npadding = "FULL"',
+        "operators.CONV_2D: unknown field kernal; known: kernel, stride, dilation, groups, "
+        "padding, batch, input_channels, output_channels, size, activation, weights; "
+        'operators.CONV_2D.stride must be integers or pairs such as "3x1" in 1..65535',
+    ),
+    ("[operators.ADD]\nkernel = 3", "operators.ADD: unknown field kernel; known"),
+    ("[operators.CONV]\nkernel = 3", "operators.CONV: is not claimed; add it to"),
+    (
+        "[operators.ADD]\nsize = { from = 9, to = 3 }",
+        "operators.ADD.size must have a value in its range, not 9..3",
+    ),
+    (
+        "[operators.ADD]\nsize = { least = 9 }",
+        "operators.ADD.size must be a range such as { from = 8, to = 256, by = 8 }",
+    ),
+    ('spec = "tpu-mlir"\n[limits]\nrounding = "double"', "rounding: TPU-MLIR rounds once"),
+    (
+        'spec = "tpu-mlir"\n[limits]\nmultiplier_bits = 16',
+        "multiplier_bits must be 8 or 32 of TPU-MLIR, not 16",
+    ),
+]
+"""Lines behind a profile's name, and what is said of them."""
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "name is missing"),
         ("name = 3", "name must be a text of one line, not 3"),
         ('name = "a\\nb"', "name must be a text of one line"),
-        ('name = "a"\nshift = [0, 1]', "unknown field shift; known: name, spec, reference, claims"),
-        ('name = "a"\nlimits = 3', "limits must be a table, not 3"),
-        (
-            'name = "a"\nspec = "tpu-mlir"\nclaims = ["dot"]',
-            "claims: no unit or operator 'dot'; use requantizer, fake_quantize",
-        ),
-        ('name = "a"\nclaims = "CONV_2D"', "claims must be a list of names, not 'CONV_2D'"),
-        ('name = "a"\nclaims = ["CONV"]', "claims: no unit or operator 'CONV'; use requantizer"),
-        ('name = "a"\nclaims = [["CONV"]]', "claims: no unit or operator ('CONV',)"),
-        ('name = "a"\nspec = "onnx"', "spec must be one of tflite, tpu-mlir, not 'onnx'"),
-        (
-            'name = "a"\nreference = ["tflm"]',
-            "reference must be one of litert, tflm, not ('tflm',)",
-        ),
-        ('name = "a"\n[limits]\nshifts = 1', "unknown field shifts; known: shift, accumulator"),
-        ('name = "a"\n[limits]\nshift = 3', "shift must be a pair [low, high], not 3"),
-        ('name = "a"\n[limits]\nshift = [1, 0]', "shift: 1 is above 0"),
-        ('name = "a"\n[limits]\nshift = [0.0, 1]', "shift must be an integer in -62..62, not 0.0"),
-        ('name = "a"\n[limits]\nshift = [-31, 31]', "shift must be an integer in -31..30, not 31"),
-        ('name = "a"\n[limits]\naccumulator_bits = true', "accumulator_bits must be an integer"),
-        ('name = "a"\n[limits]\nmultiplier_bits = 33', "multiplier_bits must be an integer in 2.."),
-        ('name = "a"\n[limits]\nzero_points = "all"', "zero_points must be a list of integers, or"),
-        (
-            'name = "a"\n[limits]\nzero_points = [128]',
-            "zero_points must be an integer in -128..127",
-        ),
-        ('name = "a"\n[limits]\nclamp = [0, 127]', "clamp must be a pair [low, high], not 0"),
-        ('name = "a"\n[limits]\nclamp = [[127, 0]]', "clamp: 127 is above 0"),
-        ('name = "a"\n[limits]\nranks = [9]', "ranks must be an integer in 0..8, not 9"),
-        ('name = "a"\n[limits]\nrounding = "up"', "rounding must be one of double, single"),
-        (
-            'name = "a"\n[operators.CONV_2D]\nkernal = 3\nstride = "3 x 1"\npadding = "FULL"',
-            "operators.CONV_2D: unknown field kernal; known: kernel, stride, dilation, groups, "
-            "padding, batch, input_channels, output_channels, size, activation, weights; "
-            'operators.CONV_2D.stride must be integers or pairs such as "3x1" in 1..65535',
-        ),
-        ('name = "a"\n[operators.ADD]\nkernel = 3', "operators.ADD: unknown field kernel; known"),
-        ('name = "a"\n[operators.CONV]\nkernel = 3', "operators.CONV: is not claimed; add it to"),
-        (
-            'name = "a"\n[operators.ADD]\nsize = { from = 9, to = 3 }',
-            "operators.ADD.size must have a value in its range, not 9..3",
-        ),
-        (
-            'name = "a"\n[operators.ADD]\nsize = { least = 9 }',
-            "operators.ADD.size must be a range such as { from = 8, to = 256, by = 8 }",
-        ),
-        (
-            'name = "a"\nspec = "tpu-mlir"\n[limits]\nrounding = "double"',
-            "rounding: TPU-MLIR rounds once",
-        ),
-        (
-            'name = "a"\nspec = "tpu-mlir"\n[limits]\nmultiplier_bits = 16',
-            "multiplier_bits must be 8 or 32 of TPU-MLIR, not 16",
-        ),
         ("name = ", "not valid TOML"),
+        *((f'name = "a"\n{text}', message) for text, message in WRONG),
     ],
 )
 def test_what_is_wrong_is_one_line(text: str, message: str, tmp_path: Path) -> None:

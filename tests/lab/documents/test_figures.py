@@ -15,29 +15,10 @@ from eightfold.model import Graph
 from eightfold.operators import load_model
 from eightfold.run.report import OperatorReport, RunResult
 from eightfold.target.memory import PROFILES
-from lab.documents.figures import (
-    MATRIX_REASONS,
-    NETWORKS,
-    PEERS,
-    TASKS,
-    Measurement,
-    Network,
-    chart,
-    estimated,
-    mac_limit,
-    memory_table,
-    networks_of,
-    operator_table,
-    operator_tables,
-    overview_table,
-    problems,
-    summary_table,
-    task_table,
-    write_documents,
-)
+from lab.documents import figures
 from lab.documents.part import markdown
 
-KWS, AD = NETWORKS[0], NETWORKS[3]
+KWS, AD = figures.NETWORKS[0], figures.NETWORKS[3]
 
 
 def operator(index: int, macs: int, cycles: int | None, **counters: int) -> OperatorReport:
@@ -91,7 +72,7 @@ def shown_part(document: str, name: str) -> str:
 
 
 def test_limit_rounds_up() -> None:
-    assert [mac_limit(macs, 256) for macs in (0, 1, 256, 257)] == [0, 1, 1, 2]
+    assert [figures.mac_limit(macs, 256) for macs in (0, 1, 256, 257)] == [0, 1, 1, 2]
 
 
 def test_columns_of_text_are_left_and_of_numbers_right() -> None:
@@ -101,9 +82,9 @@ def test_columns_of_text_are_left_and_of_numbers_right() -> None:
 
 
 def test_every_cycle_of_an_operator_has_one_reason() -> None:
-    head, convolution, addition, total, shares = cells(operator_table(two_operators()))
+    head, convolution, addition, total, shares = cells(figures.operator_table(two_operators()))
     rows = [dict(zip(head, row, strict=True)) for row in (convolution, addition, total, shares)]
-    reasons = [title for title, _ in MATRIX_REASONS] + ["none"]
+    reasons = [title for title, _ in figures.MATRIX_REASONS] + ["none"]
     for row, cycles in zip(rows, (30, 10, 40), strict=False):
         assert sum(int(row[title]) for title in reasons) == cycles == int(row["cycles"])
     assert rows[0]["none"] == "2" and rows[1]["none"] == "10"
@@ -117,26 +98,26 @@ def test_every_cycle_of_an_operator_has_one_reason() -> None:
 
 def test_reasons_that_overlap_at_a_border_leave_none_below_zero() -> None:
     made_up = run([operator(0, 256, 10, MATRIX_ISSUE=9, MATRIX_WAIT=2)])
-    head, row, *_ = cells(operator_table(made_up))
+    head, row, *_ = cells(figures.operator_table(made_up))
     assert dict(zip(head, row, strict=True))["none"] == "0"
 
 
 def test_an_operator_without_cycles_has_no_utilisation() -> None:
-    head, row, *_ = cells(operator_table(run([operator(0, 256, 0), operator(1, 0, 5)])))
+    head, row, *_ = cells(figures.operator_table(run([operator(0, 256, 0), operator(1, 0, 5)])))
     assert dict(zip(head, row, strict=True))["utilisation"] == "-"
 
 
 def test_reasons_are_counters_of_the_accelerator() -> None:
     names = {name for name, _ in COUNTERS}
-    assert {counter for _, counter in MATRIX_REASONS} <= names
+    assert {counter for _, counter in figures.MATRIX_REASONS} <= names
 
 
 def test_summary_has_cycles_limit_and_beats_of_every_run() -> None:
     measured = [
-        Measurement(KWS, two_operators()),
-        Measurement(Network("mine", "mine", "mine.tflite"), two_operators("small")),
+        figures.Measurement(KWS, two_operators()),
+        figures.Measurement(figures.Network("mine", "mine", "mine.tflite"), two_operators("small")),
     ]
-    head, *rows = cells(summary_table(measured))
+    head, *rows = cells(figures.summary_table(measured))
     found = [dict(zip(head, row, strict=True)) for row in rows]
     assert [(row["Network"], row["Preset"]) for row in found] == [
         ("KWS", "base"),
@@ -149,11 +130,11 @@ def test_summary_has_cycles_limit_and_beats_of_every_run() -> None:
 
 def test_overview_has_our_presets_and_gaps_where_nothing_was_measured() -> None:
     measured = [
-        Measurement(KWS, two_operators()),
-        Measurement(AD, two_operators()),
-        Measurement(KWS, two_operators("small")),
+        figures.Measurement(KWS, two_operators()),
+        figures.Measurement(AD, two_operators()),
+        figures.Measurement(KWS, two_operators("small")),
     ]
-    head, *rows = cells(overview_table(measured))
+    head, *rows = cells(figures.overview_table(measured))
     assert head == ["", "MACs per cycle", "KWS", "AD", "Figure is"]
     assert rows[:2] == [
         ["**Eightfold `base`**", "256", "**40**", "**40**", "RTL simulation"],
@@ -164,33 +145,35 @@ def test_overview_has_our_presets_and_gaps_where_nothing_was_measured() -> None:
 def test_a_network_without_some_channels_stands_beside_the_whole_one() -> None:
     whole, live = two_operators(), two_operators()
     live.operators[0].cycles = 5
-    measured = [Measurement(KWS, live, whole), Measurement(AD, two_operators())]
-    head, ours, *peers = cells(overview_table(measured))
+    measured = [figures.Measurement(KWS, live, whole), figures.Measurement(AD, two_operators())]
+    head, ours, *peers = cells(figures.overview_table(measured))
     assert head[2:5] == ["KWS", "KWS live", "AD"]
     assert ours[2:5] == ["**40**", "**15**", "**40**"]
     assert all(row[3] == "" for row in peers)
-    found = [row[0] for row in cells(summary_table(measured))[1:]]
+    found = [row[0] for row in cells(figures.summary_table(measured))[1:]]
     assert found == ["KWS", "KWS live", "AD"]
-    assert "### KWS live on `base`: 15 cycles" in operator_tables(measured)
+    assert "### KWS live on `base`: 15 cycles" in figures.operator_tables(measured)
 
 
 def test_overview_has_the_figures_of_every_peer_and_what_they_are() -> None:
-    labels = {network.label for network in NETWORKS}
-    assert all(peer.cycles and peer.cycles.keys() <= labels for peer in PEERS)
-    table = overview_table([Measurement(network, two_operators()) for network in NETWORKS])
+    labels = {network.label for network in figures.NETWORKS}
+    assert all(peer.cycles and peer.cycles.keys() <= labels for peer in figures.PEERS)
+    table = figures.overview_table(
+        [figures.Measurement(network, two_operators()) for network in figures.NETWORKS]
+    )
     rows = {row[0]: row[1:] for row in cells(table)}
-    for peer in PEERS:
-        figures = [peer.cycles.get(network.label, "") for network in NETWORKS]
-        assert rows[peer.name] == [peer.multipliers, *figures, peer.kind]
+    for peer in figures.PEERS:
+        cycles = [peer.cycles.get(network.label, "") for network in figures.NETWORKS]
+        assert rows[peer.name] == [peer.multipliers, *cycles, peer.kind]
 
 
 def test_tasks_that_were_estimated_are_in_the_readme_with_whose_figures_they_are() -> None:
-    head, *rows = cells(task_table())
-    assert [row[0] for row in rows] == [task.name for task in TASKS]
-    assert head[2:] == list(TASKS[0].estimates)
+    head, *rows = cells(figures.task_table())
+    assert [row[0] for row in rows] == [task.name for task in figures.TASKS]
+    assert head[2:] == list(figures.TASKS[0].estimates)
     readme = (IMPORT_ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"{begin('tasks table')}\n{task_table()}{end('tasks table')}" in readme
-    for task in TASKS:
+    assert f"{begin('tasks table')}\n{figures.task_table()}{end('tasks table')}" in readme
+    for task in figures.TASKS:
         assert task.folder.rpartition("/")[2] in readme
 
 
@@ -201,19 +184,19 @@ def test_readme_has_the_cycles_of_the_page_of_cycles_and_every_peer() -> None:
     shown = {row[0]: dict(zip(columns, row, strict=True)) for row in overview[1:]}
     for network, preset, _, _, cycles, *_ in summary[1:]:
         assert shown[f"**Eightfold `{preset}`**"][network] == f"**{cycles}**"
-    for peer in PEERS:
+    for peer in figures.PEERS:
         row = shown[peer.name]
         assert {label: row[label] for label in peer.cycles} == peer.cycles
         assert row["Figure is"] == peer.kind
 
 
 def test_a_network_that_no_peer_has_run_stands_alone() -> None:
-    mine = Measurement(Network("mine", "mine", "mine.tflite"), two_operators())
-    assert len(cells(overview_table([mine]))) == 2
+    mine = figures.Measurement(figures.Network("mine", "mine", "mine.tflite"), two_operators())
+    assert len(cells(figures.overview_table([mine]))) == 2
 
 
 def test_a_run_that_is_equal_to_litert_has_no_problem() -> None:
-    assert problems(run([operator(0, 256, 9, MATRIX_ISSUE=1)], compared=True)) == []
+    assert figures.problems(run([operator(0, 256, 9, MATRIX_ISSUE=1)], compared=True)) == []
 
 
 def mismatching() -> RunResult:
@@ -232,21 +215,21 @@ def mismatching() -> RunResult:
     ],
 )
 def test_runs_that_must_not_become_figures(made: RunResult, message: str) -> None:
-    assert any(message in problem for problem in problems(made))
+    assert any(message in problem for problem in figures.problems(made))
 
 
 def test_a_folder_gives_the_known_networks_in_their_order(tmp_path: Path) -> None:
     for name in ("ad01_int8", "kws_ref_model", "another"):
         (tmp_path / f"{name}.tflite").touch()
-    assert [network.label for network, _ in networks_of(tmp_path)] == ["KWS", "AD"]
+    assert [network.label for network, _ in figures.networks_of(tmp_path)] == ["KWS", "AD"]
 
 
 def test_a_folder_without_known_networks_gives_all_models(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no .tflite files"):
-        networks_of(tmp_path)
+        figures.networks_of(tmp_path)
     for name in ("b", "a"):
         (tmp_path / f"{name}.tflite").touch()
-    assert [(n.label, path.name) for n, path in networks_of(tmp_path)] == [
+    assert [(n.label, path.name) for n, path in figures.networks_of(tmp_path)] == [
         ("a", "a.tflite"),
         ("b", "b.tflite"),
     ]
@@ -259,12 +242,12 @@ def test_documents_of_the_project_have_the_places_for_the_figures(tmp_path: Path
     for name in PAGES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((IMPORT_ROOT / name).read_text("utf-8"), encoding="utf-8")
-    measured = [Measurement(KWS, two_operators())]
-    write_documents(measured, "| memory |\n", tmp_path)
+    measured = [figures.Measurement(KWS, two_operators())]
+    figures.write_documents(measured, "| memory |\n", tmp_path)
     readme, summary, operators, memories = ((tmp_path / name).read_text("utf-8") for name in PAGES)
-    assert overview_table(measured) in readme and task_table() in readme
-    assert summary_table(measured) in summary
-    assert operator_tables(measured) in operators
+    assert figures.overview_table(measured) in readme and figures.task_table() in readme
+    assert figures.summary_table(measured) in summary
+    assert figures.operator_tables(measured) in operators
     assert "begin -->\n| memory |\n<!--" in memories
 
 
@@ -274,7 +257,7 @@ def test_a_document_without_a_place_is_one_clear_line(tmp_path: Path, text: str 
         (tmp_path / "docs").mkdir()
         (tmp_path / "docs" / "cycles.md").write_text(text)
     with pytest.raises(InputError, match=r"cycles\.md: .*need a place to go to"):
-        write_documents([Measurement(KWS, two_operators())], "", tmp_path)
+        figures.write_documents([figures.Measurement(KWS, two_operators())], "", tmp_path)
 
 
 DIGITS = load_model(IMPORT_ROOT / "examples" / "digits" / "digits.tflite")
@@ -286,7 +269,9 @@ def test_cells_have_cycles_and_the_buss_share() -> None:
         cycles = {"ideal": 900, "sdr-sdram-16": 1000}.get(memory, 1800)
         return Estimate({0: cycles, 1: 200 if config == "base" else 0}, {}, 900)
 
-    head, _, small, base = memory_table([("D", DIGITS)], ("small", "base"), taken).splitlines()
+    head, _, small, base = figures.memory_table(
+        [("D", DIGITS)], ("small", "base"), taken
+    ).splitlines()
     assert head == f"| network | preset | {' | '.join(f'`{name}`' for name in PROFILES)} |"
     cells = "900 (**100.0 %**) | 1,800 (50.0 %) | 1,800 (50.0 %) | 1,000 (**90.0 %**)"
     assert small == f"| D | `small` | {cells} |"
@@ -296,15 +281,15 @@ def test_cells_have_cycles_and_the_buss_share() -> None:
 
 @pytest.mark.slow
 def test_a_slow_memory_makes_the_port_the_limit() -> None:
-    fast, slow = (estimated(DIGITS, "base", memory) for memory in ("ideal", "sdr-sdram-16"))
+    fast, slow = (figures.estimated(DIGITS, "base", memory) for memory in ("ideal", "sdr-sdram-16"))
     assert fast.bus < 0.9 * fast.total
     assert 0.9 * slow.total <= slow.bus <= slow.total
 
 
 def test_chart_is_the_same_each_time_and_has_every_operator() -> None:
     pytest.importorskip("matplotlib", reason="the chart's package is in the extra docs")
-    measured = [Measurement(KWS, two_operators()), Measurement(AD, two_operators())]
-    drawn = chart(measured)
-    assert drawn == chart(measured)
+    measured = [figures.Measurement(KWS, two_operators()), figures.Measurement(AD, two_operators())]
+    drawn = figures.chart(measured)
+    assert drawn == figures.chart(measured)
     assert "<dc:date>" not in drawn
     assert drawn.count("0 CONV_2D") >= 2 and "KWS on base: 40 cycles" in drawn

@@ -41,10 +41,6 @@ def test_what_fails_without_any_item_is_empty() -> None:
     assert shrink([], lambda items: pytest.fail("asked for all"), Budget()) == []
 
 
-def test_one_item_is_the_least() -> None:
-    assert shrink([7], needing(7), Budget()) == [7]
-
-
 def test_no_set_is_asked_for_twice_and_all_items_never() -> None:
     asked: list[tuple[int, ...]] = []
 
