@@ -7,9 +7,9 @@ modules of their kinds: `convolution`, `images`, `elementwise`, `reduction`, `mo
 - `gate` and `load`: what a model must be before anything runs, by golden's arithmetic of shapes,
   and what it may cost; and which operators the host computes, between float32 and the accelerator's
   bytes. Golden, compiler and estimate see only graphs whose declared shapes are the computed ones.
-- `run` and `graphs`: operators and whole graphs in numpy, one inference or many, and the
-  arithmetic of one element, as text. `call` is what one operator works on, `stacks` has the rules
-  of computing many inferences as one.
+- `run`: operators and whole graphs in numpy, one inference or many, and the arithmetic of one
+  element, as text. `call` is what one operator works on, `stacks` has the rules of computing many
+  inferences as one.
 - `folding`: what a graph computes whatever its inputs are.
 - `spec`: the spec's sentences as numbered rules, derived from the records' rows, which findings
   cite.
@@ -30,10 +30,16 @@ from eightfold.operators.check import (
     render,
 )
 from eightfold.operators.gate import open_operands, prepare, unsupported
-from eightfold.operators.graphs import run_graph, run_graphs
 from eightfold.operators.load import Limits, host_operators, load_int8, load_model
 from eightfold.operators.registry import OPERATORS, SPEC_ROWS, spec_row
-from eightfold.operators.run import SUPPORTED, count_macs, explain_element, run_operator
+from eightfold.operators.run import (
+    SUPPORTED,
+    count_macs,
+    explain_element,
+    run_graph,
+    run_graphs,
+    run_operator,
+)
 
 __all__ = [
     "OPERATORS",

@@ -12,14 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.golden.convolution import (
-    channel_multipliers,
-    check_bias,
-    conv_2d,
-    conv_2d_shape,
-    depthwise_conv_2d,
-    depthwise_conv_2d_shape,
-)
+from eightfold.golden import convolution
 from eightfold.golden.errors import RejectedError
 from eightfold.golden.fixed_point import wrap32
 from eightfold.golden.fully_connected import (
@@ -87,7 +80,7 @@ def _check_bias(node: Node, position: int, outputs: int) -> None:
     """Refuse a bias that has not one element per output channel, whatever its rank is."""
     bias = node.tensor(position)
     if bias is not None:
-        check_bias(np.dtype(np.int32), prod(bias.shape), outputs)
+        convolution.check_bias(np.dtype(np.int32), prod(bias.shape), outputs)
 
 
 def _convolution_shapes(
@@ -171,17 +164,8 @@ FEW = 8
 """Products that a line writes out."""
 
 
-@dataclass(frozen=True)
-class _Tap:
-    """Some products of the sum.
-
-    ``where``: which elements of input and filter they are of.
-    ``x``, ``w``: those elements, int64 vectors.
-    """
-
-    where: str
-    x: NDArray[np.int64]
-    w: NDArray[np.int64]
+_Tap = tuple[str, NDArray[np.int64], NDArray[np.int64]]
+"""Some products of the sum: which elements of input and filter they are of, and those elements."""
 
 
 @dataclass(frozen=True)
@@ -219,12 +203,9 @@ class _Sum:
         acc = int(wrap32(products + added))
         lines += step_lines([(f"wrap32({products} + bias {added})", acc)])
         scaled, z = _scaled(call, acc, channel, self.x)
-        quantization = call.output_quantization()
-        return [
-            *lines,
-            *scaled,
-            *end_lines(z, quantization, fused_bounds(call.activation(), quantization)),
-        ]
+        output = call.output_quantization()
+        ends = end_lines(z, output, fused_bounds(call.activation(), output))
+        return [*lines, *scaled, *ends]
 
     def _weight_offset(self, call: OperatorCall) -> int:
         weights = call.quantization(1)
@@ -233,12 +214,13 @@ class _Sum:
 
 
 def _products(tap: _Tap, zero_point: int, offset: int) -> Step:
-    x, w = tap.x - zero_point, tap.w - offset
+    where, codes, weights = tap
+    x, w = codes - zero_point, weights - offset
     value = int((w * x).sum())
     if len(x) <= FEW:
         pairs = zip(w.tolist(), x.tolist(), strict=True)
-        return f"{tap.where}: {' + '.join(f'{a}*{b}' for a, b in pairs)}", value
-    return f"{tap.where}: w {values_text(w)} by x {values_text(x)}", value
+        return f"{where}: {' + '.join(f'{a}*{b}' for a, b in pairs)}", value
+    return f"{where}: w {values_text(w)} by x {values_text(x)}", value
 
 
 def _scaled(call: OperatorCall, acc: int, channel: int, x: int) -> tuple[list[str], int]:
@@ -249,7 +231,7 @@ def _scaled(call: OperatorCall, acc: int, channel: int, x: int) -> tuple[list[st
     inputs, weights, output = (q.scale for q in quantizations)
     source = f"scale {inputs[0]} * {weights[at]} / {output[0]} = {float(scales[at])!r}"
     if call.operator.name not in ("BATCH_MATMUL", "FULLY_CONNECTED"):
-        multiplier, shift = channel_multipliers(*quantizations)
+        multiplier, shift = convolution.channel_multipliers(*quantizations)
     elif call.operator.name == "BATCH_MATMUL" or call.reference == "tflm":
         multiplier, shift = integer_multipliers(*quantizations)
     else:
@@ -291,7 +273,7 @@ def _conv_2d_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
     first = channel // (weights.shape[0] // groups) * depth
     for ky, y, kx, column in _positions(call, index):
         where = f"w[{channel}, {ky}, {kx}] by x[{batch}, {y}, {column}, {first}:{first + depth}]"
-        yield _Tap(where, x[batch, y, column, first : first + depth], weights[channel, ky, kx])
+        yield where, x[batch, y, column, first : first + depth], weights[channel, ky, kx]
 
 
 def _depthwise_conv_2d_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
@@ -302,7 +284,7 @@ def _depthwise_conv_2d_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
     for ky, y, kx, column in _positions(call, index):
         where = f"w[0, {ky}, {kx}, {channel}] by x[{batch}, {y}, {column}, {read}]"
         one = slice(read, read + 1), slice(channel, channel + 1)
-        yield _Tap(where, x[batch, y, column, one[0]], weights[0, ky, kx, one[1]])
+        yield where, x[batch, y, column, one[0]], weights[0, ky, kx, one[1]]
 
 
 def _fully_connected_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
@@ -314,7 +296,7 @@ def _fully_connected_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
     for first in range(0, size, FEW):
         part = slice(first, min(first + FEW, size))
         where = f"w[{index[-1]}, {first}:{part.stop}] by x[{row}, {first}:{part.stop}]"
-        yield _Tap(where, rows[row, part], weights[index[-1], part])
+        yield where, rows[row, part], weights[index[-1], part]
 
 
 def _batch_matmul_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
@@ -327,7 +309,7 @@ def _batch_matmul_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
     for first in range(0, len(row), FEW):
         part = slice(first, min(first + FEW, len(row)))
         where = f"column {index[-1]}, k {first}:{part.stop} by row {index[-2]}"
-        yield _Tap(where, row[part], column[part])
+        yield where, row[part], column[part]
 
 
 def _leading(call: OperatorCall, index: Index) -> Index:
@@ -351,7 +333,7 @@ def _transpose_conv_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
         )
         if not (y_rest or x_rest) and 0 <= y < x.shape[1] and 0 <= column < x.shape[2]:
             where = f"w[{channel}, {ky}, {kx}] by x[{batch}, {y}, {column}, :]"
-            yield _Tap(where, x[batch, y, column], weights[channel, ky, kx])
+            yield where, x[batch, y, column], weights[channel, ky, kx]
 
 
 def _weighted_operands(granularity: Granularity, axis: int, bias: Operand) -> tuple[Operand, ...]:
@@ -385,12 +367,7 @@ def _weighted(
         named = named_arguments(prepare, 3, call, definition.named)
         return prepare(call.array(0).shape, call.array(1), call.optional(2), **named)
 
-    return Definition(
-        **fields,
-        golden=golden,
-        explain=explained.explain,
-        prepare=prepared,
-    )
+    return Definition(**fields, golden=golden, explain=explained.explain, prepare=prepared)
 
 
 _IMAGE = Operand(ranks=(4, 4))
@@ -410,10 +387,10 @@ CONVOLUTION: dict[str, Definition] = {
         macs=_batch_matmul_macs,
     ),
     "CONV_2D": _weighted(
-        conv_2d,
+        convolution.conv_2d,
         prepare_conv_2d,
         _Sum(_conv_2d_taps),
-        shapes=_convolution_shapes(conv_2d_shape, needs_bias=True),
+        shapes=_convolution_shapes(convolution.conv_2d_shape, needs_bias=True),
         operands=_weighted_operands(Granularity.PER_AXIS, 0, _BIAS),
         work=_window_work,
         stacks=IMAGES,
@@ -421,10 +398,10 @@ CONVOLUTION: dict[str, Definition] = {
         spec=SpecEntry(4),
     ),
     "DEPTHWISE_CONV_2D": _weighted(
-        depthwise_conv_2d,
+        convolution.depthwise_conv_2d,
         prepare_depthwise_conv_2d,
         _Sum(_depthwise_conv_2d_taps),
-        shapes=_convolution_shapes(depthwise_conv_2d_shape, needs_bias=False),
+        shapes=_convolution_shapes(convolution.depthwise_conv_2d_shape, needs_bias=False),
         # Prepare asks for a vector here, and of the other operators' biases only the elements.
         operands=_weighted_operands(
             Granularity.PER_AXIS, 3, Operand(("int32",), ranks=(1, 1), optional=True)

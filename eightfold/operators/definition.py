@@ -32,10 +32,12 @@ WORK = 48
 
 @dataclass(frozen=True)
 class Without:
-    """Takes the place of a part that an operator does not have."""
+    """Takes the place of a part that an operator does not have.
+
+    ``reason``: why it has none, after "because".
+    """
 
     reason: str
-    """Why it has none, after "because"."""
 
 
 Read = Callable[[OperatorCall], Any]
@@ -92,30 +94,26 @@ def named_arguments(
 
 @dataclass(frozen=True)
 class Operand:
-    """What an input of an operator must be."""
+    """What an input of an operator must be.
+
+    ``dtypes``: numpy names, of which one must hold; none: every element type is fine.
+    ``values``: whether the tensor has values to compute with or to copy; else it has axes, sizes,
+        positions, or conditions by which values are chosen.
+    ``taken_as``: how golden takes it if it has no values.
+    ``ranks``: lowest and highest rank.
+    ``optional``: whether it may be left out behind the others.
+    ``absent``: whether -1 may stand for it in the file.
+    ``listed``: what the spec says of it if it is not what it says of most: that values are int8
+        with one scale. Axes, sizes and positions only the kernels define.
+    """
 
     dtypes: tuple[str, ...] = ("int8",)
-    """numpy names, of which one must hold; none: every element type is fine."""
-
     values: bool = True
-    """Whether the tensor has values to compute with or to copy; else it has axes, sizes,
-    positions, or conditions by which values are chosen."""
-
     taken_as: Literal["array", "vector", "integer"] = "array"
-    """How golden takes it if it has no values."""
-
     ranks: tuple[int, int] = (0, 32)
-    """Lowest and highest rank."""
-
     optional: bool = False
-    """Whether it may be left out behind the others."""
-
     absent: bool = False
-    """Whether -1 may stand for it in the file."""
-
     listed: TensorRule | None = None
-    """What the spec says of it if it is not what it says of most: that values are int8 with one
-    scale. Axes, sizes and positions only the kernels define."""
 
     @property
     def read_by(self) -> str:
@@ -155,74 +153,59 @@ def hollow(shape: tuple[int, ...]) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """One operator: what its tensors must be, what its results are, and how golden has them."""
+    """One operator: what its tensors must be, what its results are, and how golden has them.
+
+    ``shapes``: returns the shapes of all results, and raises what golden raises where LiteRT's
+        Prepare refuses shapes, options, or constant operands.
+    ``variadic``: whether the only operand stands for any number of them, from one.
+    ``alike``: whether all operands with values must have the same element type.
+    ``empty``: whether operands with values may have no elements: then a dimension is 0.
+    ``results``: how many, or the option that says it.
+    ``updates``: which inputs are state: the last results, of their element types, are what becomes
+        of it.
+    ``activations``: fused activations that are not refused; none: all, whether they clamp or not.
+    ``dtype``: numpy name of the results' element type; None: that of the first operand with values,
+        or ``dtype_option``'s.
+    ``dtype_option``: the option that says the results' element type.
+    ``dtypes``: where the file alone says the results' element type: those that are run.
+    ``work``: returns the bytes that golden needs at most besides operands and results; None: `WORK`
+        per element of operands and results.
+    ``golden``: the function of golden whose results the operator has.
+    ``operands_of``: reads from a call what ``golden`` takes first; None: the inputs in order, each
+        as `Operand.read_by` says, or if they are any number a list of them. The names of what it
+        takes further say what that is, see `NAMED`.
+    ``named``: who reads what ``golden`` takes by a name, if not as `NAMED` says.
+    ``explain``: returns the lines of the arithmetic that gives one element of an output, each
+        ``formula = value``; the last value is the element.
+    ``stacks``: when the operator computes stacked inferences as one.
+    ``prepare``: takes the operator's own record and a call that `run` has accepted, and returns a
+        faster function of the inputs that are no constants, in order, for inputs of the same shapes
+        and dtypes. None: there is none for this call.
+    ``macs``: counts the operator's multiply-accumulates, padding taps included. It looks at the
+        shapes that the graph states, at no array.
+    ``spec``: the operator's row in the spec's table; the operands say the rest of it.
+    """
 
     shapes: Shapes
-    """Returns the shapes of all results, and raises what golden raises where LiteRT's Prepare
-    refuses shapes, options, or constant operands."""
-
     operands: tuple[Operand, ...] = (INT8,)
     variadic: bool = False
-    """Whether the only operand stands for any number of them, from one."""
-
     alike: bool = False
-    """Whether all operands with values must have the same element type."""
-
     empty: bool = False
-    """Whether operands with values may have no elements: then a dimension is 0."""
-
     results: int | str = 1
-    """How many, or the option that says it."""
-
     updates: tuple[int, ...] = ()
-    """Which inputs are state: the last results, of their element types, are what becomes of it."""
-
     activations: frozenset[str] = frozenset()
-    """Fused activations that are not refused; none: all, whether they clamp or not."""
-
     dtype: str | None = None
-    """numpy name of the results' element type; None: that of the first operand with values, or
-    ``dtype_option``'s."""
-
     dtype_option: str | None = None
-    """The option that says the results' element type."""
-
     dtypes: tuple[str, ...] = ()
-    """Where the file alone says the results' element type: those that are run."""
-
     work: Callable[[Node], int] | None = None
-    """Returns the bytes that golden needs at most besides operands and results; None: `WORK` per
-    element of operands and results."""
-
     golden: Callable[..., Results]
-    """The function of golden whose results the operator has."""
-
     operands_of: Callable[[OperatorCall], Sequence[Any]] | None = None
-    """Reads from a call what ``golden`` takes first; None: the inputs in order, each as
-    `Operand.read_by` says, or if they are any number a list of them. The names of what it takes
-    further say what that is, see `NAMED`."""
-
     named: Mapping[str, Read] = field(default_factory=dict)
-    """Who reads what ``golden`` takes by a name, if not as `NAMED` says."""
-
     explain: "Explain"
-    """Returns the lines of the arithmetic that gives one element of an output, each ``formula =
-    value``; the last value is the element."""
-
     stacks: Stacks | Without
-    """When the operator computes stacked inferences as one."""
-
     prepare: "Prepare | Without"
-    """Takes the operator's own record and a call that `run` has accepted, and returns a faster
-    function of the inputs that are no constants, in order, for inputs of the same shapes and
-    dtypes. None: there is none for this call."""
-
     macs: Callable[[OperatorCall], int] | Without = Without("it has no weights")
-    """Counts the operator's multiply-accumulates, padding taps included. It looks at the shapes
-    that the graph states, at no array."""
-
     spec: SpecEntry | Without = Without("the spec's table does not list it")
-    """The operator's row in the spec's table; the operands say the rest of it."""
 
     @property
     def golden_name(self) -> str:
@@ -359,13 +342,14 @@ def _not_one_of(tensor: Tensor, dtypes: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Element:
-    """An element of an operator's output, which is explained."""
+    """An element of an operator's output, which is explained.
+
+    ``output``: which of the outputs it is in.
+    """
 
     definition: Definition
     call: OperatorCall
     output: int
-    """Which of the outputs it is in."""
-
     index: Index
 
     def of(self, call: OperatorCall) -> np.ndarray:

@@ -52,7 +52,7 @@ def prepare(graph: Graph) -> tuple[Graph, list[Refusal]]:
 
     Passed over are operators without a record and, of operands and results of element types that
     are not run, the element types: the declared shapes of the former stand. So do sizes that an
-    operand decides which is computed; `eightfold.operators.graphs` compares those after each
+    operand decides which is computed; `eightfold.operators.run` compares those after each
     inference. Of an operator that does not pass, the declared shapes stand too.
 
     Nothing is allocated, whatever the shapes.

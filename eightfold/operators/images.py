@@ -5,17 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.golden import resize
+from eightfold.golden import pooling, resize
 from eightfold.golden.errors import RejectedError
-from eightfold.golden.pooling import (
-    average_pool_2d,
-    max_pool_2d,
-    pooled_shape,
-    prepare_average_pool_2d,
-    prepare_max_pool_2d,
-)
 from eightfold.golden.quantization import fused_bounds
-from eightfold.golden.resize import COORDINATE_BITS, bilinear_taps, new_size
+from eightfold.golden.resize import COORDINATE_BITS
 from eightfold.golden.steps import step_lines
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.convolution import check_padding
@@ -38,7 +31,7 @@ from eightfold.operators.stacks import IMAGES
 
 def _pool_shapes(node: Node) -> Sequence[Shape]:
     window = node.pool_window()
-    shape = pooled_shape(node.shape(0), window)
+    shape = pooling.pooled_shape(node.shape(0), window)
     check_padding(window, node.shape(0))
     return [shape]
 
@@ -91,7 +84,7 @@ def _resize_shapes(least: int) -> Shapes:
     def shapes(node: Node) -> Sequence[Shape]:
         size, shape = node.known_vector(1), node.shape(0)
         unknown = [least] * node.shape(1)[0]
-        height, width = new_size(shape, unknown if size is None else size, least)
+        height, width = resize.new_size(shape, unknown if size is None else size, least)
         if size is None:
             return [(shape[0], None, None, shape[3])]
         return [(shape[0], height, width, shape[3])]
@@ -116,7 +109,7 @@ def _explain_bilinear(element: Element) -> list[str]:
     axes = []
     lines = []
     for axis, name in ((1, "row"), (2, "column")):
-        taps = bilinear_taps(x.shape[axis], call.vector(1)[axis - 1], **_corners(call))
+        taps = resize.bilinear_taps(x.shape[axis], call.vector(1)[axis - 1], **_corners(call))
         low, high, fraction = (int(tap[index[axis]]) for tap in taps)
         axes.append((low, high, fraction))
         between = f"{name} {index[axis]} lies between {name}s {low} and {high} of {call.input(0)}"
@@ -150,8 +143,8 @@ def _resize(golden: Function, shapes: Shapes, explain: Explain, **spec: Any) -> 
 
 
 ON_IMAGES: dict[str, Definition] = {
-    "AVERAGE_POOL_2D": _pool(average_pool_2d, prepare_average_pool_2d, 2),
-    "MAX_POOL_2D": _pool(max_pool_2d, prepare_max_pool_2d, 9),
+    "AVERAGE_POOL_2D": _pool(pooling.average_pool_2d, pooling.prepare_average_pool_2d, 2),
+    "MAX_POOL_2D": _pool(pooling.max_pool_2d, pooling.prepare_max_pool_2d, 9),
     "RESIZE_BILINEAR": _resize(
         resize.resize_bilinear, _bilinear_shapes, _explain_bilinear, spec=SpecEntry(12, same=True)
     ),

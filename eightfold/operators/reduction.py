@@ -8,13 +8,6 @@ import numpy as np
 from eightfold.golden import reduction
 from eightfold.golden.fixed_point import wrap32
 from eightfold.golden.normalization import l2_normalization, log_softmax
-from eightfold.golden.reduction import (
-    mean_multiplier,
-    one_axis,
-    reduced_axes,
-    reduced_shape,
-    sum_multiplier,
-)
 from eightfold.golden.softmax import softmax
 from eightfold.golden.steps import step_lines
 from eightfold.operators.call import Node
@@ -70,21 +63,21 @@ def _reduced_shapes(node: Node) -> Sequence[Shape]:
     keep = node.options["keep_dims"]
     if axes is None:
         return [(None,) * len(node.shape(0)) if keep else None]
-    return [reduced_shape(node.shape(0), axes, keep)]
+    return [reduction.reduced_shape(node.shape(0), axes, keep)]
 
 
 def _shapes_without_axis(node: Node) -> Sequence[Shape]:
     axis, shape = node.known_integer(1), node.shape(0)
     if axis is None:
         return [(None,) * (len(shape) - 1)]
-    return [reduced_shape(shape, one_axis(axis, len(shape)))]
+    return [reduction.reduced_shape(shape, reduction.one_axis(axis, len(shape)))]
 
 
 def _reduced_elements(element: Element) -> tuple[np.ndarray, list[str]]:
     """Return the elements over whose axes one is made, their rank kept, and their line."""
     call, index = element.call, element.index
     x = call.array(0)
-    axes = reduced_axes(call.array(1), x.ndim)
+    axes = reduction.reduced_axes(call.array(1), x.ndim)
     kept = iter(index)
     if len(index) == x.ndim:
         places = [slice(None) if a in axes else slice(i, i + 1) for a, i in enumerate(index)]
@@ -122,10 +115,10 @@ def _explain_sum(element: Element) -> list[str]:
     )
     source = f"scale {inputs.scale[0]} / {result.scale[0]}"
     if call.operator.name == "MEAN":
-        multiplier, shift = mean_multiplier(count, inputs, result)
+        multiplier, shift = reduction.mean_multiplier(count, inputs, result)
         source += f" / {count}"
     else:
-        multiplier, shift = sum_multiplier(inputs, result)
+        multiplier, shift = reduction.sum_multiplier(inputs, result)
     more, scaled = pair_lines(acc, multiplier, shift, source)
     return [*lines, *more, *end_lines(scaled, result)]
 

@@ -1,22 +1,27 @@
-"""Run one operator of a graph in numpy, with all its checks; count what it multiplies.
+"""Run operators and whole graphs in numpy, one inference or many, with all checks.
 
-`explain_element` has the arithmetic of one element, in lines of text.
+`explain_element` has the arithmetic of one element, in lines of text, `count_macs` what an operator
+multiplies. What an operator's constants fix is derived once, in a `PreparedGraph`. Several
+inferences are computed as one where every operator allows it: their tensors lie one after the other
+along axis 0.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from eightfold.common.errors import InputError
 from eightfold.golden.errors import SpecError, UndefinedError
 from eightfold.golden.quantization import Reference
-from eightfold.model.graph import Graph, Operator
+from eightfold.model.graph import Graph, Operator, Tensor
 from eightfold.operators.call import OperatorCall
 from eightfold.operators.definition import Element, Index, Without
-from eightfold.operators.gate import unsupported
+from eightfold.operators.gate import difference, open_operands, unsupported
 from eightfold.operators.registry import OPERATORS
+from eightfold.operators.stacks import Stacks
 
 SUPPORTED: frozenset[str] = frozenset(OPERATORS)
 """Names of the operators that `run_operator` runs."""
@@ -137,3 +142,267 @@ def _place(
     if len(place) != len(shape) or not all(inside):
         raise InputError(f"{operator}: {tensor} of shape {shape} has no element {list(place)}")
     return place
+
+
+Signature = list[tuple[tuple[int, ...], np.dtype]]
+
+
+class PreparedGraph:
+    """Runs a graph, operator by operator; what comes again, faster.
+
+    The first inference calls `run_operator` everywhere, with all its checks. A second one with
+    inputs of the same shapes and dtypes prepares what can be prepared; so a single
+    inference does not pay for it. The graph itself is not held.
+
+    ``graph``, ``reference``: as `run_graph` takes them.
+    ``stacked``: inferences that are stacked along axis 0 of every tensor that is no constant; more
+        than 1 only for a graph that is `stackable`.
+    """
+
+    def __init__(self, graph: Graph, reference: str, stacked: int = 1) -> None:
+        self._steps = {
+            operator.index: _Step(graph, operator, reference, stacked)
+            for operator in graph.operators
+        }
+        self._unused = graph.unused()
+
+    @property
+    def prepared(self) -> int:
+        """Return the number of operators that have a prepared function by now."""
+        return sum(step.is_prepared for step in self._steps.values())
+
+    def run(
+        self,
+        graph: Graph,
+        inputs: Mapping[int, np.ndarray],
+        operators: Sequence[Operator] | None = None,
+    ) -> dict[int, np.ndarray]:
+        """Return the inputs and every tensor that the operators compute, by index.
+
+        All operators of the graph if None are given; see `run_graph`. Where no
+        output comes from an operator, and no number is its result, its results are left out, and
+        so are those of operators that read them: the kernels run all the same.
+        """
+        values = dict(inputs)
+        if operators is None:
+            values = graph.initial_state() | values
+        steps = [
+            self._steps[op.index] for op in (graph.operators if operators is None else operators)
+        ]
+        if unfit := [step.unfit for step in steps if step.unfit]:
+            raise InputError("; ".join(unfit))
+        undefined: set[int] = set()
+        for step in steps:
+            operator = step.operator
+            try:
+                if undefined.isdisjoint(operator.inputs):
+                    step.run(graph, values)
+                    continue
+            except UndefinedResult:
+                if operator.index not in self._unused:
+                    raise
+            undefined.update(operator.outputs)
+        return values
+
+
+class _Step:
+    """One operator, and the function of its inputs that are no constants once it is prepared."""
+
+    def __init__(self, graph: Graph, operator: Operator, reference: str, stacked: int) -> None:
+        self.operator = operator
+        self._reference = reference
+        self._inputs = [i for i in operator.inputs if i >= 0 and graph.tensors[i].data is None]
+        self._accepted: Signature | None = None
+        self._tried = False
+        self._prepared: Callable[..., np.ndarray] | None = None
+        self._shape: tuple[int, ...] | None = None
+        unfit = unsupported(graph.tensors, operator)
+        self.unfit = f"{operator}: {unfit}" if unfit else None
+        # Inputs may have other shapes than the graph says; what they decide is compared alone.
+        self._open = stacked == 1 and bool(open_operands(graph.tensors, operator))
+        rule = _stacks_of(operator)
+        if stacked > 1 and rule is not None and rule.reshapes:
+            # The operator's own shape is that of one inference.
+            self._shape = _stacked_shape(graph.tensors[operator.outputs[0]], stacked)
+
+    @property
+    def is_prepared(self) -> bool:
+        """Return whether there is a prepared function by now."""
+        return self._prepared is not None
+
+    def run(self, graph: Graph, values: dict[int, np.ndarray]) -> None:
+        """Add the outputs to ``values``."""
+        operator = self.operator
+        if self._shape is not None:
+            values[operator.outputs[0]] = values[operator.inputs[0]].reshape(self._shape)
+            return
+        arrays = [values[index] for index in self._inputs if index in values]
+        signature = [(array.shape, array.dtype) for array in arrays]
+        if signature == self._accepted:
+            if not self._tried:
+                self._tried = True
+                self._prepared = self._prepare(graph, values)
+            if self._prepared is not None:
+                with named_errors(operator):
+                    # A result without dimensions is a scalar, which cannot be written into.
+                    values[operator.outputs[0]] = np.asarray(self._prepared(*arrays))
+                return
+        outputs = run_operator(graph, operator, values, self._reference)
+        if self._open:
+            self._check_shapes(graph, outputs)
+        values.update(zip(operator.outputs, outputs, strict=True))
+        if signature != self._accepted:
+            self._accepted = signature
+            self._tried = False
+            self._prepared = None
+
+    def _check_shapes(self, graph: Graph, outputs: Sequence[np.ndarray]) -> None:
+        """Refuse results whose shape an operand decides, and otherwise than the graph states."""
+        for index, array in zip(self.operator.outputs, outputs, strict=True):
+            tensor = graph.tensors[index]
+            if array.shape != tensor.shape:
+                raise InputError(
+                    f"{self.operator}: {tensor}: {difference(tensor, array.shape)}; give inputs "
+                    "that lead to the declared shape, or a model that declares the computed one"
+                )
+
+    def _prepare(
+        self, graph: Graph, values: Mapping[int, np.ndarray]
+    ) -> Callable[..., np.ndarray] | None:
+        definition = OPERATORS[self.operator.name]
+        if isinstance(definition.prepare, Without) or not self._inputs:
+            return None
+        call = OperatorCall(graph, self.operator, values, cast(Reference, self._reference))
+        try:
+            with named_errors(self.operator):
+                return definition.prepare(definition, call)
+        except InputError:
+            return None  # such as a table that has entries for codes that are refused
+
+
+def stackable(graph: Graph) -> bool:
+    """Return whether every operator of the graph is known to work on stacks, and keeps no state."""
+    if graph.variables:
+        return False
+    tensors = [graph.tensors[index] for index in graph.inputs]
+    tensors += [graph.tensors[index] for op in graph.operators for index in op.outputs]
+    return all(len(tensor.shape) > 0 for tensor in tensors) and all(
+        _computes_stacks(OperatorCall(graph, operator)) for operator in graph.operators
+    )
+
+
+def _computes_stacks(call: OperatorCall) -> bool:
+    rule = _stacks_of(call.operator)
+    complete = call.tensor(0) is not None and bool(call.outputs)
+    return rule is not None and complete and rule.holds(call)
+
+
+def _stacks_of(operator: Operator) -> Stacks | None:
+    definition = OPERATORS.get(operator.name)
+    stacks = definition and definition.stacks
+    return stacks if isinstance(stacks, Stacks) else None
+
+
+def _stacked_shape(tensor: Tensor, stacked: int) -> tuple[int, ...]:
+    """Return the shape of the stack of ``stacked`` tensors."""
+    return (stacked * tensor.shape[0], *tensor.shape[1:])
+
+
+def stack(graph: Graph, batch: Sequence[Mapping[int, np.ndarray]]) -> dict[int, np.ndarray] | None:
+    """Return the inputs as stacks; None if one is missing, or not as the graph declares it."""
+    stacks = {}
+    for index in graph.inputs:
+        tensor = graph.tensors[index]
+        arrays = [inputs.get(index) for inputs in batch]
+        fit = [a for a in arrays if a is not None and a.shape == tensor.shape]
+        if len(fit) < len(arrays) or any(array.dtype != tensor.dtype for array in fit):
+            return None
+        stacks[index] = np.concatenate(fit)
+    return stacks
+
+
+def unstack(
+    graph: Graph, values: Mapping[int, np.ndarray], stacked: int
+) -> list[dict[int, np.ndarray]] | None:
+    """Return each inference's tensors, views of the stacks; None if a shape is not as declared."""
+    results: list[dict[int, np.ndarray]] = [{} for _ in range(stacked)]
+    for index, array in values.items():
+        tensor = graph.tensors[index]
+        if array.shape != _stacked_shape(tensor, stacked):
+            return None
+        for result, part in zip(results, array.reshape(stacked, *tensor.shape), strict=True):
+            result[index] = part
+    return results
+
+
+_STACKED = 16
+"""Inferences computed at a time: more gain little, and every tensor of all of them is kept."""
+
+_PREPARED: WeakKeyDictionary[Graph, dict[tuple[str, int], PreparedGraph]] = WeakKeyDictionary()
+
+
+def run_graph(
+    graph: Graph,
+    inputs: Mapping[int, np.ndarray],
+    reference: str = "litert",
+    operators: Sequence[Operator] | None = None,
+) -> dict[int, np.ndarray]:
+    """Return the inputs and every tensor that the graph's operators compute, by index.
+
+    Not there is what no output of the graph comes from, if no number is the result.
+    Raises `InputError` as `eightfold.operators.run_operator`.
+
+    ``graph``, ``reference``: as `eightfold.operators.run_operator` takes them.
+    ``inputs``: the graph's inputs by index; with ``operators``, every tensor that these read. The
+        values of variables before the inference too, see `eightfold.model.Graph.initial_state`:
+        those that are left out are initial.
+    ``operators``: run only these operators of the graph, in this order; all of them if None.
+    """
+    return _prepared(graph, reference, 1).run(graph, inputs, operators)
+
+
+def run_graphs(
+    graph: Graph, batch: Sequence[Mapping[int, np.ndarray]], reference: str = "litert"
+) -> list[dict[int, np.ndarray]]:
+    """Return `run_graph` of each entry of ``batch``, as stacks where the graph allows it.
+
+    Those of a graph with variables are one after another, from what the first entry has of them:
+    each entry begins with the state that the one before has left.
+    Raises `InputError` as `eightfold.operators.run_operator`, for the first entry that is refused.
+    """
+    results: list[dict[int, np.ndarray]] = []
+    if graph.variables:
+        state: dict[int, np.ndarray] = {}
+        for inputs in batch:
+            results.append(run_graph(graph, {**inputs, **state}, reference))
+            state = graph.next_state(results[-1])
+        return results
+    for start in range(0, len(batch), _STACKED):
+        part = batch[start : start + _STACKED]
+        results += _stacked(graph, part, reference) or [
+            run_graph(graph, inputs, reference) for inputs in part
+        ]
+    return results
+
+
+def _stacked(
+    graph: Graph, batch: Sequence[Mapping[int, np.ndarray]], reference: str
+) -> list[dict[int, np.ndarray]] | None:
+    """Return the results of one run on the stack; None if it has to be one by one."""
+    if len(batch) == 1 or not stackable(graph):
+        return None
+    inputs = stack(graph, batch)
+    if inputs is None:
+        return None
+    try:
+        values = _prepared(graph, reference, len(batch)).run(graph, inputs)
+    except InputError:
+        return None  # one of them is refused: which one, and why, turns out one by one
+    return unstack(graph, values, len(batch))
+
+
+def _prepared(graph: Graph, reference: str, stacked: int) -> PreparedGraph:
+    known = _PREPARED.setdefault(graph, {})
+    if (reference, stacked) not in known:
+        known[reference, stacked] = PreparedGraph(graph, reference, stacked)
+    return known[reference, stacked]

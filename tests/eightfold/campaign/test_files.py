@@ -151,7 +151,7 @@ def test_a_wrong_kernel_fails(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     from eightfold.operators import run_operator
 
     monkeypatch.setattr(
-        "eightfold.operators.graphs.run_operator",
+        "eightfold.operators.run.run_operator",
         lambda *given: [tensor ^ 1 for tensor in run_operator(*given)],
     )
     (case,) = cases(zoo / "sub" / "good.tflite").values()

@@ -131,7 +131,7 @@ def test_a_comparison_that_fails_ends_with_1(monkeypatch: pytest.MonkeyPatch, ca
         outputs = run_operator(graph, operator, values, reference)
         return [tensor ^ 1 for tensor in outputs] if operator.index == 0 else outputs
 
-    monkeypatch.setattr("eightfold.operators.graphs.run_operator", wrong)
+    monkeypatch.setattr("eightfold.operators.run.run_operator", wrong)
     status, out, _ = call("run", MODEL, "--compare")
     assert status == 1
     assert "elements differ from LiteRT: first at operator 0 CONV_2D" in out

@@ -12,7 +12,7 @@ from eightfold.model.builder import ModelBuilder
 from eightfold.model.inputs import random_inputs
 from eightfold.operators import OPERATORS as ROWS
 from eightfold.operators import load_model, run_graph, run_graphs, run_operator
-from eightfold.operators.graphs import PreparedGraph, stackable
+from eightfold.operators.run import PreparedGraph, stackable
 from eightfold.operators.stacks import Stacks
 from eightfold.run.session import Session
 from examples.digits.network import MODEL_FILE as DIGITS
@@ -225,7 +225,7 @@ def test_a_stack_is_each_inference_in_turn(operator: str, monkeypatch: pytest.Mo
         ]
         expected = [run_graph(graph, one) for one in batch]
         with monkeypatch.context() as patch:
-            patch.setattr("eightfold.operators.graphs.run_graph", None)  # a stack, or nothing
+            patch.setattr("eightfold.operators.run.run_graph", None)  # a stack, or nothing
             results = run_graphs(graph, batch)
         for got, one in zip(results, expected, strict=True):
             assert_same(got, one, operator)
