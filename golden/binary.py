@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Codes, Shape
 from eightfold.golden.errors import AbortedError, RejectedError, UndefinedError
 from eightfold.golden.fixed_point import (
     Integers,
@@ -33,11 +34,10 @@ def broadcast(a: NDArray, b: NDArray) -> tuple[NDArray, NDArray]:
     return np.broadcast_to(a, shape), np.broadcast_to(b, shape)
 
 
-def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+def broadcast_shape(a: Shape, b: Shape) -> Shape:
     """Return the common shape of two operands, right aligned as in numpy.
 
-    Raises `RejectedError` if the shapes do not fit. Raises `AbortedError` if different shapes have
-    a rank above 8.
+    Raises `RejectedError` if shapes do not fit, `AbortedError` if unequal ones have rank above 8.
     """
     if a == b:
         return a
@@ -51,55 +51,46 @@ def broadcast_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def add(
-    a: NDArray[np.int8],
-    b: NDArray[np.int8],
+    a: Codes,
+    b: Codes,
     *,
     a_quantization: Quantization,
     b_quantization: Quantization,
     output_quantization: Quantization,
     activation: str = "NONE",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return ADD: both operands to a common scale with 20 more bits, the sum to the output's.
 
     Raises `AbortedError` if ``2 * max(s_a, s_b) / (2^20 * s_out)`` is not below 1.
     """
-    reals = common_scales(a_quantization, b_quantization, output_quantization)
-    x, y = broadcast(a, b)
-    total = rescaled_operand(x, a_quantization, reals[0]) + rescaled_operand(
-        y, b_quantization, reals[1]
-    )
-    return _finish(total, reals[2], output_quantization, activation)
+    quantizations = a_quantization, b_quantization, output_quantization
+    return _sum(a, b, 1, quantizations, activation)
 
 
 def sub(
-    a: NDArray[np.int8],
-    b: NDArray[np.int8],
+    a: Codes,
+    b: Codes,
     *,
     a_quantization: Quantization,
     b_quantization: Quantization,
     output_quantization: Quantization,
     activation: str = "NONE",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return SUB: `add` with the second operand subtracted.
 
     Raises `RejectedError` if a zero point is not an int8. Raises `AbortedError` or `UndefinedError`
     if ``2 * max(s_a, s_b) / (2^20 * s_out)`` is 1, or above 1.
     """
-    for quantization in (a_quantization, b_quantization, output_quantization):
-        if not -128 <= quantization.per_tensor()[1] <= 127:
-            raise RejectedError("SUB needs zero points in int8")
-    reals = common_scales(a_quantization, b_quantization, output_quantization)
-    if reals[2] > 1:
-        raise UndefinedError(f"the output multiplier of SUB must be below 1, not {reals[2]}")
-    x, y = broadcast(a, b)
-    total = rescaled_operand(x, a_quantization, reals[0]) - rescaled_operand(
-        y, b_quantization, reals[1]
-    )
-    return _finish(total, reals[2], output_quantization, activation)
+    quantizations = a_quantization, b_quantization, output_quantization
+    if any(not -128 <= each.per_tensor()[1] <= 127 for each in quantizations):
+        raise RejectedError("SUB needs zero points in int8")
+    if (real := common_scales(*quantizations)[2]) > 1:
+        raise UndefinedError(f"the output multiplier of SUB must be below 1, not {real}")
+    return _sum(a, b, -1, quantizations, activation)
 
 
 def rescaled_operand(
-    x: NDArray[np.int8], quantization: Quantization, real: float, bits: int = ADD_LEFT_SHIFT
+    x: Codes, quantization: Quantization, real: float, bits: int = ADD_LEFT_SHIFT
 ) -> Integers:
     """Return ``(x - z) * 2^bits * real`` through the multiplier pair, 0 < real < 1."""
     difference = x.astype(np.int64) - quantization.per_tensor()[1]
@@ -122,23 +113,32 @@ def common_scales(
     return first / common, second / common, common / (2**ADD_LEFT_SHIFT * out)
 
 
-def _finish(
-    total: Integers, real: float, output: Quantization, activation: str
-) -> NDArray[np.int8]:
+def _sum(
+    a: Codes,
+    b: Codes,
+    sign: int,
+    quantizations: tuple[Quantization, Quantization, Quantization],
+    activation: str,
+) -> Codes:
+    """Return ADD, or with the ``sign`` -1 SUB."""
+    first, second, output = quantizations
+    *reals, real = common_scales(*quantizations)
+    x, y = broadcast(a, b)
+    total = rescaled_operand(x, first, reals[0]) + sign * rescaled_operand(y, second, reals[1])
     scaled = multiply_by_quantized_multiplier(total, *quantize_multiplier_smaller_than_one(real))
     return clamp(wrapped(scaled + output.per_tensor()[1]), fused_bounds(activation, output))
 
 
 def mul(
-    a: NDArray[np.int8],
-    b: NDArray[np.int8],
+    a: Codes,
+    b: Codes,
     *,
     a_quantization: Quantization,
     b_quantization: Quantization,
     output_quantization: Quantization,
     activation: str = "NONE",
     reference: Reference = "litert",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return MUL: the product of the differences to the zero points, rescaled.
 
     The multiplier is ``s_a * s_b / s_out``, each step in float32; ``tflm`` in float64.
@@ -163,14 +163,14 @@ def multiplication_scale(
 
 
 def squared_difference(
-    a: NDArray[np.int8],
-    b: NDArray[np.int8],
+    a: Codes,
+    b: Codes,
     *,
     a_quantization: Quantization,
     b_quantization: Quantization,
     output_quantization: Quantization,
     reference: Reference = "litert",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return SQUARED_DIFFERENCE: both operands to a common scale with 7 more bits, then the square.
 
     The multiplier of the square is ``t^2 / (2^14 * s_out)``, ``t = 2 * max(s_a, s_b)``, in float64.
@@ -192,14 +192,14 @@ def squared_difference(
 
 
 def div(
-    a: NDArray[np.int8],
-    b: NDArray[np.int8],
+    a: Codes,
+    b: Codes,
     *,
     a_quantization: Quantization,
     b_quantization: Quantization,
     output_quantization: Quantization,
     activation: str = "NONE",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return DIV: the quotient of the differences to the zero points, rescaled.
 
     ``x / y`` is ``srdhm(x << h, r) * 2^-(h + o)``, h the sign bits of x, ``r * 2^-o`` the

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Codes, Shape
 from eightfold.golden.errors import RejectedError, shortened
-from eightfold.golden.quantization import Quantization, Reference
+from eightfold.golden.quantization import Quantization, Reference, check_same
 
 
 def space_to_depth(x: NDArray, block_size: int) -> NDArray:
@@ -27,8 +28,7 @@ def space_to_depth(x: NDArray, block_size: int) -> NDArray:
 def depth_to_space(x: NDArray, block_size: int) -> NDArray:
     """Return DEPTH_TO_SPACE, the inverse of `space_to_depth`.
 
-    Raises `RejectedError` if the rank is not 4, or the channels are no multiple of the block's
-    pixels.
+    Raises `RejectedError` if the rank is not 4, or the block's pixels do not divide the channels.
     """
     n, h, w, c = _four(x, block_size)
     if c % block_size**2:
@@ -46,14 +46,14 @@ def _four(x: NDArray, block_size: int) -> tuple[int, int, int, int]:
 
 
 def space_to_batch_nd(
-    x: NDArray[np.int8],
+    x: Codes,
     block: Sequence[int],
     paddings: NDArray[np.integer],
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
     reference: Reference = "litert",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return SPACE_TO_BATCH_ND, after padding with the zero point, or (``tflm``) with the code 0.
 
     ``out[(dy*Bw + dx)*N + n, y, x, c] = in[n, y*Bh + dy, x*Bw + dx, c]``. A negative padding crops.
@@ -66,7 +66,7 @@ def space_to_batch_nd(
     ``block``: one size per spatial dimension.
     ``paddings``: shape (spatial dimensions, 2): before, after.
     """
-    _check_same(input_quantization, output_quantization)
+    check_same("SPACE_TO_BATCH_ND", input_quantization, output_quantization)
     space_to_batch_shape(x.shape, block, paddings)
     fill = 0 if reference == "tflm" else output_quantization.per_tensor()[1]
     grown = np.maximum(paddings, 0).tolist()
@@ -83,8 +83,8 @@ def space_to_batch_nd(
 
 
 def space_to_batch_shape(
-    shape: tuple[int, ...], block: Sequence[int], paddings: NDArray[np.integer]
-) -> tuple[int, ...]:
+    shape: Shape, block: Sequence[int], paddings: NDArray[np.integer]
+) -> Shape:
     """Return the shape of the result of `space_to_batch_nd`; raises as it about shapes."""
     _check_numbers(shape, block, paddings)
     sizes = []
@@ -97,13 +97,13 @@ def space_to_batch_shape(
 
 
 def batch_to_space_nd(
-    x: NDArray[np.int8],
+    x: Codes,
     block: Sequence[int],
     crops: NDArray[np.integer],
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return BATCH_TO_SPACE_ND: the inverse of `space_to_batch_nd`, cropped afterwards.
 
     Equals LiteRT and TFLite Micro. Parameters as `space_to_batch_nd`.
@@ -111,7 +111,7 @@ def batch_to_space_nd(
     differ, numbers do not fit, the blocks do not divide the batch, or a crop is negative or too
     large.
     """
-    _check_same(input_quantization, output_quantization)
+    check_same("BATCH_TO_SPACE_ND", input_quantization, output_quantization)
     batch_to_space_shape(x.shape, block, crops)
     batches = x
     for axis, size in enumerate(block, start=1):
@@ -122,9 +122,7 @@ def batch_to_space_nd(
     return _cropped(batches, crops)
 
 
-def batch_to_space_shape(
-    shape: tuple[int, ...], block: Sequence[int], crops: NDArray[np.integer]
-) -> tuple[int, ...]:
+def batch_to_space_shape(shape: Shape, block: Sequence[int], crops: NDArray[np.integer]) -> Shape:
     """Return the shape of the result of `batch_to_space_nd`; raises as it about shapes."""
     _check_numbers(shape, block, crops)
     if np.any(crops < 0):
@@ -139,14 +137,7 @@ def batch_to_space_shape(
     return (shape[0] // math.prod(block), *sizes, shape[-1])
 
 
-def _check_same(inputs: Quantization, output: Quantization) -> None:
-    if inputs.per_tensor() != output.per_tensor():
-        raise RejectedError("input and output must have the same scale and zero point")
-
-
-def _check_numbers(
-    shape: tuple[int, ...], block: Sequence[int], margins: NDArray[np.integer]
-) -> None:
+def _check_numbers(shape: Shape, block: Sequence[int], margins: NDArray[np.integer]) -> None:
     rank = len(shape)
     if rank not in (3, 4):
         raise RejectedError(f"the input must have rank 3 or 4, not {rank}")

@@ -1,10 +1,15 @@
-"""Comparisons, MAXIMUM and MINIMUM, the LOGICAL operators, SELECT, with broadcasting."""
+"""Comparisons, MAXIMUM and MINIMUM, the LOGICAL operators, SELECT, with broadcasting.
+
+All equal LiteRT, and TFLite Micro wherever that has the kernel (it has no SELECT) and does not
+abort. They raise as `eightfold.golden.binary.broadcast_shape` where shapes do not broadcast.
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Codes, Shape
 from eightfold.golden.binary import broadcast, broadcast_shape
 from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.fixed_point import (
@@ -17,11 +22,10 @@ from eightfold.golden.quantization import Quantization
 COMPARISON_LEFT_SHIFT = 8
 """Fraction bits of the real values that are compared."""
 
-_Codes = NDArray[np.int8]
 _Bools = NDArray[np.bool_]
 
 
-def compared_operand(x: _Codes, quantization: Quantization) -> Integers:
+def compared_operand(x: Codes, quantization: Quantization) -> Integers:
     """Return the real value ``s * (x - z)`` in steps of 1/256, through the multiplier pair.
 
     A function of one code: a table of 256 entries. With s < 1/256 different codes can become
@@ -39,8 +43,8 @@ def compared_operand(x: _Codes, quantization: Quantization) -> Integers:
 
 def _comparison(
     compare: Callable[[Integers, Integers], _Bools],
-    a: _Codes,
-    b: _Codes,
+    a: Codes,
+    b: Codes,
     a_quantization: Quantization,
     b_quantization: Quantization,
 ) -> _Bools:
@@ -49,93 +53,82 @@ def _comparison(
 
 
 def less(
-    a: _Codes, b: _Codes, *, a_quantization: Quantization, b_quantization: Quantization
+    a: Codes, b: Codes, *, a_quantization: Quantization, b_quantization: Quantization
 ) -> _Bools:
-    """Return whether ``a < b``, both as `compared_operand`; bool, the common shape.
-
-    Equals LiteRT, and TFLite Micro wherever that does not abort.
-    """
+    """Return whether ``a < b``, both as `compared_operand`; bool, the common shape."""
     return _comparison(np.less, a, b, a_quantization, b_quantization)
 
 
 def less_equal(
-    a: _Codes, b: _Codes, *, a_quantization: Quantization, b_quantization: Quantization
+    a: Codes, b: Codes, *, a_quantization: Quantization, b_quantization: Quantization
 ) -> _Bools:
     """Return whether ``a <= b``; see `less`."""
     return _comparison(np.less_equal, a, b, a_quantization, b_quantization)
 
 
 def greater(
-    a: _Codes, b: _Codes, *, a_quantization: Quantization, b_quantization: Quantization
+    a: Codes, b: Codes, *, a_quantization: Quantization, b_quantization: Quantization
 ) -> _Bools:
     """Return whether ``a > b``; see `less`."""
     return _comparison(np.greater, a, b, a_quantization, b_quantization)
 
 
 def greater_equal(
-    a: _Codes, b: _Codes, *, a_quantization: Quantization, b_quantization: Quantization
+    a: Codes, b: Codes, *, a_quantization: Quantization, b_quantization: Quantization
 ) -> _Bools:
     """Return whether ``a >= b``; see `less`."""
     return _comparison(np.greater_equal, a, b, a_quantization, b_quantization)
 
 
 def equal(
-    a: _Codes, b: _Codes, *, a_quantization: Quantization, b_quantization: Quantization
+    a: Codes, b: Codes, *, a_quantization: Quantization, b_quantization: Quantization
 ) -> _Bools:
     """Return whether ``a = b``; see `less`."""
     return _comparison(np.equal, a, b, a_quantization, b_quantization)
 
 
 def not_equal(
-    a: _Codes, b: _Codes, *, a_quantization: Quantization, b_quantization: Quantization
+    a: Codes, b: Codes, *, a_quantization: Quantization, b_quantization: Quantization
 ) -> _Bools:
     """Return whether ``a != b``; see `less`."""
     return _comparison(np.not_equal, a, b, a_quantization, b_quantization)
 
 
-def maximum(a: _Codes, b: _Codes) -> _Codes:
-    """Return the larger raw code of each pair; scales and zero points have no effect.
-
-    Equals LiteRT and TFLite Micro.
-    Raises `RejectedError` or `AbortedError` as `eightfold.golden.binary.broadcast`.
-    """
+def maximum(a: Codes, b: Codes) -> Codes:
+    """Return the larger raw code of each pair; scales and zero points have no effect."""
     return np.maximum(*broadcast(a, b))
 
 
-def minimum(a: _Codes, b: _Codes) -> _Codes:
-    """Return the smaller raw code of each pair; see `maximum`."""
+def minimum(a: Codes, b: Codes) -> Codes:
+    """Return the smaller raw code of each pair; scales and zero points have no effect."""
     return np.minimum(*broadcast(a, b))
 
 
 def logical_and(a: _Bools, b: _Bools) -> _Bools:
-    """Return whether both are true; raises as `maximum`. Equals LiteRT and TFLite Micro."""
+    """Return whether both are true."""
     return np.logical_and(*broadcast(a, b))
 
 
 def logical_or(a: _Bools, b: _Bools) -> _Bools:
-    """Return whether one of two is true; see `logical_and`."""
+    """Return whether one of two is true."""
     return np.logical_or(*broadcast(a, b))
 
 
 def logical_not(x: _Bools) -> _Bools:
-    """Return whether it is false. Equals LiteRT and TFLite Micro."""
+    """Return whether it is false."""
     return np.logical_not(x)
 
 
 def select(condition: _Bools, a: NDArray, b: NDArray) -> NDArray:
     """Return SELECT_V2: the element of ``a`` where the condition is true, else that of ``b``.
 
-    All three broadcast. Raw codes are copied, whatever the scales. Equals LiteRT and TFLite Micro.
-    Raises `RejectedError` or `AbortedError` as `eightfold.golden.binary.broadcast_shape` of all
-    three.
+    All three broadcast. Raw codes are copied, whatever the scales.
     """
     shape = broadcast_shape(broadcast_shape(condition.shape, a.shape), b.shape)
     return np.broadcast_to(np.where(condition, a, b), shape)
 
 
-def sliced_condition(
-    condition: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]
-) -> tuple[int, ...]:
+def sliced_condition(condition: Shape, a: Shape, b: Shape) -> Shape:
     """Return the shape in which SELECT's condition broadcasts to that of ``a``; raises as it."""
     if a != b:
         raise RejectedError(f"SELECT needs operands of one shape, not {a} and {b}")
@@ -147,7 +140,6 @@ def sliced_condition(
 def select_slices(condition: _Bools, a: NDArray, b: NDArray) -> NDArray:
     """Return SELECT: `select` of slices along axis 0, if the condition has one value for each.
 
-    Equals LiteRT; TFLite Micro has no such kernel.
     Raises `RejectedError` if the operands' shapes differ; or if the condition is not of this shape,
     not a scalar, and not a vector with the length of their axis 0.
     """

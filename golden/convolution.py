@@ -6,6 +6,7 @@ from math import gcd
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Bias, Codes, Shape
 from eightfold.golden.errors import RejectedError
 from eightfold.golden.exact_product import filter_matrix, filter_sums, operand_type
 from eightfold.golden.fixed_point import (
@@ -19,13 +20,8 @@ from eightfold.golden.remember import read_only
 from eightfold.golden.windows import Window
 
 
-def conv_2d_shape(
-    shape: tuple[int, ...], weights: tuple[int, ...], window: Window
-) -> tuple[int, ...]:
-    """Return the shape of the result of `conv_2d`; raises as `conv_2d_accumulators` about shapes.
-
-    ``shape``, ``weights``: shapes of input and filter.
-    """
+def conv_2d_shape(shape: Shape, weights: Shape, window: Window) -> Shape:
+    """Return the shape of `conv_2d`'s result from those of input and filter; raises as it."""
     if len(shape) != 4 or len(weights) != 4:
         raise RejectedError("input and filter must have rank 4")
     outputs, depth = weights[0], weights[3]
@@ -39,9 +35,7 @@ def conv_2d_shape(
     return (shape[0], *window.output_sizes(shape), outputs)
 
 
-def depthwise_conv_2d_shape(
-    shape: tuple[int, ...], weights: tuple[int, ...], window: Window
-) -> tuple[int, ...]:
+def depthwise_conv_2d_shape(shape: Shape, weights: Shape, window: Window) -> Shape:
     """Return the shape of the result of `depthwise_conv_2d`; as `conv_2d_shape`."""
     if len(shape) != 4 or len(weights) != 4 or weights[0] != 1:
         raise RejectedError("input and filter must have rank 4, and the filter a first size of 1")
@@ -53,12 +47,7 @@ def depthwise_conv_2d_shape(
 
 
 def conv_2d_accumulators(
-    x: NDArray[np.int8],
-    weights: NDArray[np.int8],
-    bias: NDArray[np.int32] | None,
-    *,
-    input_zero_point: int,
-    window: Window,
+    x: Codes, weights: Codes, bias: Bias, *, input_zero_point: int, window: Window
 ) -> NDArray[np.int32]:
     """Return ``wrap32(sum of w * (x - z) over the taps inside the input, + bias)``.
 
@@ -67,7 +56,6 @@ def conv_2d_accumulators(
 
     ``x``: shape (n, h, w, g * i): g groups of i channels.
     ``weights``: shape (o, kh, kw, i). Output channel c reads input group ``c // (o / g)``.
-    ``bias``: shape (o,), or None for 0.
     """
     conv_2d_shape(x.shape, weights.shape, window)
     outputs, depth = weights.shape[0], weights.shape[3]
@@ -91,28 +79,21 @@ def conv_2d_accumulators(
 
 
 def depthwise_conv_2d_accumulators(
-    x: NDArray[np.int8],
-    weights: NDArray[np.int8],
-    bias: NDArray[np.int32] | None,
-    *,
-    input_zero_point: int,
-    window: Window,
+    x: Codes, weights: Codes, bias: Bias, *, input_zero_point: int, window: Window
 ) -> NDArray[np.int32]:
     """Return the accumulators of `conv_2d_accumulators` with one input channel per output.
 
-    The result is int32, shape (n, oh, ow, i * multiplier). Raises `RejectedError` if ranks, channel
-    counts or the window do not fit. Raises `UndefinedError` if the output has no elements.
+    The result is int32, shape (n, oh, ow, i * multiplier); raises as `conv_2d_accumulators`.
 
     ``x``: shape (n, h, w, i).
     ``weights``: shape (1, kh, kw, i * multiplier). Output channel c reads input channel ``c //
         multiplier``.
-    ``bias``: shape (i * multiplier,), or None for 0.
     """
     _, oh, ow, outputs = depthwise_conv_2d_shape(x.shape, weights.shape, window)
     operand = x.astype(np.int32) - np.int32(input_zero_point)
     if outputs != x.shape[3]:
         operand = np.repeat(operand, outputs // x.shape[3], axis=3)
-    padded = window.padded(operand, fill=0)
+    padded = window.padder(operand.shape, operand.dtype, fill=0)(operand)
     acc = np.zeros((x.shape[0], oh, ow, outputs), dtype=np.int32)
     product = np.empty_like(acc)
     # Repeated along the width, so that numpy's inner loop runs over more than the channels.
@@ -127,9 +108,9 @@ def depthwise_conv_2d_accumulators(
 
 
 def conv_2d(
-    x: NDArray[np.int8],
-    weights: NDArray[np.int8],
-    bias: NDArray[np.int32] | None,
+    x: Codes,
+    weights: Codes,
+    bias: Bias,
     *,
     input_quantization: Quantization,
     weight_quantization: Quantization,
@@ -137,7 +118,7 @@ def conv_2d(
     window: Window,
     bias_quantization: Quantization | None = None,
     activation: str = "NONE",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return CONV_2D: the accumulators, requantized per output channel.
 
     Shapes as in `conv_2d_accumulators`. The bias scale is ignored.
@@ -159,9 +140,9 @@ def conv_2d(
 
 
 def depthwise_conv_2d(
-    x: NDArray[np.int8],
-    weights: NDArray[np.int8],
-    bias: NDArray[np.int32] | None,
+    x: Codes,
+    weights: Codes,
+    bias: Bias,
     *,
     input_quantization: Quantization,
     weight_quantization: Quantization,
@@ -169,7 +150,7 @@ def depthwise_conv_2d(
     window: Window,
     bias_quantization: Quantization | None = None,
     activation: str = "NONE",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return DEPTHWISE_CONV_2D: the accumulators, requantized per output channel.
 
     Shapes as in `depthwise_conv_2d_accumulators`. Filter zero points and bias scale are ignored.
@@ -201,7 +182,7 @@ def requantize_channels(
     weights: Quantization,
     output: Quantization,
     activation: str,
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return accumulators (..., o) as codes: multiplier pair per channel, zero point, clamp."""
     # Few channels: several pixels as one row, so that numpy's inner loop is not as short.
     repeats = gcd(acc.size // acc.shape[-1], 32) if 1 < weights.scale.size < 32 else 1
@@ -212,7 +193,7 @@ def requantize_channels(
     return clamp(codes, fused_bounds(activation, output)).reshape(acc.shape)
 
 
-def _check_room(window: Window, shape: tuple[int, ...]) -> None:
+def _check_room(window: Window, shape: Shape) -> None:
     """Reject a negative output size; one of 0 is undefined, see `Window.output_size`."""
     for axis in (0, 1):
         missing = window.extent(axis) - shape[1 + axis]
@@ -226,7 +207,7 @@ def check_bias_zero_point(quantization: Quantization | None) -> None:
         raise RejectedError("the zero point of the bias must be 0")
 
 
-def check_axis(quantization: Quantization, shape: tuple[int, ...], outputs: int) -> None:
+def check_axis(quantization: Quantization, shape: Shape, outputs: int) -> None:
     """Reject filter scales that are neither one nor one per output, or along an unfit axis."""
     count = quantization.scale.size
     if count == 1:
@@ -239,15 +220,12 @@ def check_axis(quantization: Quantization, shape: tuple[int, ...], outputs: int)
 
 
 def checked_bias(bias: NDArray, outputs: int) -> NDArray[np.int32]:
-    """Return the bias as shape (outputs,).
-
-    Raises `RejectedError` if it is not int32, or has another number of elements.
-    """
+    """Return the bias as shape (outputs,); raises as `check_bias`."""
     check_bias(bias.dtype, bias.size, outputs)
     return bias.reshape(outputs)
 
 
 def check_bias(dtype: np.dtype, size: int, outputs: int) -> None:
-    """Reject a bias that is not int32 with one element for each of ``outputs``."""
+    """Raise `RejectedError` unless a bias is int32 with one element for each of ``outputs``."""
     if dtype != np.int32 or size != outputs:
         raise RejectedError(f"the bias must be int32 of {outputs}, not {dtype} of {size}")

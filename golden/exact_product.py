@@ -34,10 +34,7 @@ def filter_matrix(weights: NDArray[np.int8]) -> tuple[NDArray[np.float32], int]:
 
 
 def operand_type(limit: int, zero_point: int) -> type[np.float32] | type[np.float64]:
-    """Return the float type in which sums over ``int8 - zero_point`` are exact.
-
-    ``limit`` is that of `filter_matrix`.
-    """
+    """Return the float type with exact sums over ``int8 - zero_point``, by a filter's ``limit``."""
     return np.float32 if max(127 - zero_point, 128 + zero_point) <= limit else np.float64
 
 

@@ -67,11 +67,7 @@ def _half_parts(shift: Integers) -> tuple[int, int, Integers, Integers]:
 
 
 def rounding_divide_by_pot(x: ArrayLike, e: ArrayLike) -> Integers:
-    """Return ``x / 2^e``, 0 <= e <= 31, to nearest, ties away from zero.
-
-    `eightfold.golden.rounding.rounding_shift` with ``half_away``, for int32 only and in fewer
-    steps.
-    """
+    """Return ``x / 2^e``, 0 <= e <= 31, to nearest, ties away from zero: ``half_away`` of int32."""
     value = cast(Integers, x) if type(x) is int else np.asarray(x, dtype=np.int64)
     if type(e) is int and 0 < e <= 31:
         return (value + ((1 << (e - 1)) + (value >> 63))) >> e
@@ -137,10 +133,7 @@ def quantize_multiplier_smaller_than_one(d: ArrayLike) -> tuple[Integers, Intege
 
 
 def quantize_multiplier_greater_than_one(d: ArrayLike) -> tuple[Integers, Integers]:
-    """Return `quantize_multiplier` of ``d`` > 1, with shift >= 0.
-
-    Raises `AbortedError` if ``d`` is not above 1.
-    """
+    """Return `quantize_multiplier` of d > 1, with shift >= 0; `AbortedError` for other d."""
     real = np.asarray(d, dtype=np.float64)
     if not np.all(real > 1):
         raise AbortedError(f"the real multiplier must be above 1, not {real}")
@@ -183,10 +176,7 @@ def multiply_by_quantized_multiplier(
 
 
 def saturating_shift_left(x: ArrayLike, e: int, fraction: int = 31) -> Integers:
-    """Return ``x * 2^e`` clamped to int32; for e < 0 `rounding_divide_by_pot` of ``x`` by -e.
-
-    ``fraction`` 15: clamped to int16.
-    """
+    """Return ``x * 2^e`` clamped to int32, or (15) int16; for e < 0 `rounding_divide_by_pot`."""
     if e < 0:
         return rounding_divide_by_pot(x, -e)
     least, most = -1 << fraction, (1 << fraction) - 1

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Bias, Codes, Shape
 from eightfold.golden.convolution import channel_multipliers, checked_bias
 from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.exact_product import exact_matmul, filter_matrix, filter_sums, operand_type
@@ -27,9 +28,7 @@ from eightfold.golden.quantization import (
 from eightfold.golden.rounding import round_half_away
 
 
-def fully_connected_shape(
-    shape: tuple[int, ...], weights: tuple[int, ...], keep_num_dims: bool = False
-) -> tuple[int, ...]:
+def fully_connected_shape(shape: Shape, weights: Shape, keep_num_dims: bool = False) -> Shape:
     """Return the shape of the result of `fully_connected`: (n, o), or (..., o).
 
     Raises `RejectedError` if the filter's rank is not 2, or, with ``keep_num_dims``, the last sizes
@@ -50,22 +49,15 @@ def fully_connected_shape(
 
 
 def fully_connected_accumulators(
-    x: NDArray[np.int8],
-    weights: NDArray[np.int8],
-    bias: NDArray[np.int32] | None,
-    *,
-    input_zero_point: int,
-    weight_zero_point: int = 0,
+    x: Codes, weights: Codes, bias: Bias, *, input_zero_point: int, weight_zero_point: int = 0
 ) -> NDArray[np.int32]:
     """Return ``wrap32(sum of (w - zw) * (x - z), + bias)``.
 
-    The result is int32, shape (n, o). Raises `RejectedError` if the filter's rank or the bias do
-    not fit. Raises `UndefinedError` if ``x`` cannot be read as (n, k), where LiteRT drops the
-    elements that are left over; or the bias is int64.
+    The result is int32, shape (n, o). Raises `RejectedError` or `UndefinedError` as
+    `fully_connected_shape`; or if the bias does not fit; `UndefinedError` if it is int64.
 
     ``x``: any shape, read as (n, k).
     ``weights``: shape (o, k).
-    ``bias``: shape (o,), or None for 0.
     """
     fully_connected_shape(x.shape, weights.shape)
     outputs, size = weights.shape
@@ -111,9 +103,9 @@ def integer_multipliers(
 
 
 def fully_connected(
-    x: NDArray[np.int8],
-    weights: NDArray[np.int8],
-    bias: NDArray[np.int32] | None,
+    x: Codes,
+    weights: Codes,
+    bias: Bias,
     *,
     input_quantization: Quantization,
     weight_quantization: Quantization,
@@ -122,7 +114,7 @@ def fully_connected(
     activation: str = "NONE",
     keep_num_dims: bool = False,
     reference: Reference = "litert",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return FULLY_CONNECTED, shape (n, o), or (..., o) with ``keep_num_dims``.
 
     One filter scale honours the filter's zero point; one per output ignores them.
@@ -159,11 +151,8 @@ def requantize_outputs(
     *,
     activation: str,
     reference: Reference,
-) -> NDArray[np.int8]:
-    """Return accumulators (n, o) as codes: scaled, zero point, clamp.
-
-    Raises `UndefinedError` if a scaled accumulator leaves int32.
-    """
+) -> Codes:
+    """Return accumulators (n, o) as codes: scaled, zero point, clamp; see `scale_in_double`."""
     quantizations = (inputs, weights, output)
     if reference == "litert":
         scaled = scale_in_double(acc, effective_scales(*quantizations))
@@ -190,9 +179,7 @@ def _check_bias_scale(
         raise RejectedError(f"the bias scale {actual} is not the product of the scales {product}")
 
 
-def batch_matmul_shape(
-    x: tuple[int, ...], y: tuple[int, ...], adj_x: bool = False, adj_y: bool = False
-) -> tuple[int, ...]:
+def batch_matmul_shape(x: Shape, y: Shape, adj_x: bool = False, adj_y: bool = False) -> Shape:
     """Return the shape of the result of `batch_matmul`: (..., m, n).
 
     Raises `RejectedError` if a rank is below 2, the common lengths differ, or the axes before do
@@ -212,15 +199,15 @@ def batch_matmul_shape(
 
 
 def batch_matmul(
-    x: NDArray[np.int8],
-    y: NDArray[np.int8],
+    x: Codes,
+    y: Codes,
     *,
     x_quantization: Quantization,
     y_quantization: Quantization,
     output_quantization: Quantization,
     adj_x: bool = False,
     adj_y: bool = False,
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return ``clamp(MBQM(wrap32(sum over k of (x - z_x) * (y - z_y))) + z_out)``.
 
     The multiplier is ``s_x * s_y``, rounded to float32, divided by ``s_out`` in float64. Source:

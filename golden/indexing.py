@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Indices, Shape
 from eightfold.golden.errors import RejectedError, UndefinedError, shortened
 
 
@@ -148,9 +149,7 @@ def strided_slice(
     return x[tuple(taken)]
 
 
-def gather(
-    x: NDArray, indices: NDArray[np.signedinteger], axis: int = 0, batch_dims: int = 0
-) -> NDArray:
+def gather(x: NDArray, indices: Indices, axis: int = 0, batch_dims: int = 0) -> NDArray:
     """Return GATHER: the slices of ``x`` at ``indices`` along ``axis``.
 
     ``out[b..., i..., j..., k...] = x[b..., i..., indices[b..., j...], k...]`` with ``batch_dims``
@@ -171,23 +170,15 @@ def gather(
 
 
 def gathered_shape(
-    shape: tuple[int, ...],
-    indices_shape: tuple[int, ...],
-    axis: int,
-    batch_dims: int,
-    indices: NDArray[np.signedinteger] | None = None,
-) -> tuple[int, ...]:
+    shape: Shape, indices_shape: Shape, axis: int, batch_dims: int, indices: Indices | None = None
+) -> Shape:
     """Return the shape of the result of `gather`; parameters and errors as `checked_gather`."""
     place, batch = checked_gather(shape, indices_shape, axis, batch_dims, indices)
     return (*shape[:place], *indices_shape[batch:], *shape[place + 1 :])
 
 
 def checked_gather(
-    shape: tuple[int, ...],
-    indices_shape: tuple[int, ...],
-    axis: int,
-    batch_dims: int,
-    indices: NDArray[np.signedinteger] | None = None,
+    shape: Shape, indices_shape: Shape, axis: int, batch_dims: int, indices: Indices | None = None
 ) -> tuple[int, int]:
     """Return axis and batch dimensions of `gather`, counted from the front.
 
@@ -207,7 +198,7 @@ def checked_gather(
     return place, batch
 
 
-def gather_nd(x: NDArray, indices: NDArray[np.signedinteger]) -> NDArray:
+def gather_nd(x: NDArray, indices: Indices) -> NDArray:
     """Return GATHER_ND: ``out[i..., k...] = x[indices[i...], k...]``.
 
     The last axis of ``indices`` has the coordinates along the first axes of ``x``. Equals LiteRT;
@@ -219,7 +210,7 @@ def gather_nd(x: NDArray, indices: NDArray[np.signedinteger]) -> NDArray:
     return _rows(x, indices.shape[-1])[flat_indices(x.shape, indices)]
 
 
-def gathered_nd_shape(shape: tuple[int, ...], indices: tuple[int, ...]) -> tuple[int, ...]:
+def gathered_nd_shape(shape: Shape, indices: Shape) -> Shape:
     """Return the shape of the result of `gather_nd`; raises as it about shapes."""
     if not shape or not indices:
         raise RejectedError("neither the input nor the indices may be a scalar")
@@ -240,9 +231,7 @@ def scatter_nd(indices: NDArray[np.int32], updates: NDArray, shape: Sequence[int
     return result
 
 
-def scattered_shape(
-    indices: tuple[int, ...], updates: tuple[int, ...], shape: Sequence[int]
-) -> tuple[int, ...]:
+def scattered_shape(indices: Shape, updates: Shape, shape: Sequence[int]) -> Shape:
     """Return the shape of the result of `scatter_nd`; raises as it about shapes."""
     if not indices or not updates:
         raise RejectedError("neither the indices nor the updates may be a scalar")
@@ -253,7 +242,7 @@ def scattered_shape(
     return tuple(shape)
 
 
-def _behind(shape: tuple[int, ...], coordinates: int) -> tuple[int, ...]:
+def _behind(shape: Shape, coordinates: int) -> Shape:
     """Return the sizes behind those that have coordinates."""
     if coordinates > len(shape):
         raise RejectedError(f"{coordinates} coordinates in rank {len(shape)}")
@@ -265,7 +254,7 @@ def _rows(x: NDArray, coordinates: int) -> NDArray:
     return x.reshape(math.prod(x.shape[:coordinates]), *x.shape[coordinates:])
 
 
-def flat_indices(shape: tuple[int, ...], indices: NDArray[np.signedinteger]) -> NDArray[np.int64]:
+def flat_indices(shape: Shape, indices: Indices) -> NDArray[np.int64]:
     """Return the place of each vector of coordinates in C order; int64, without the last axis.
 
     Raises `RejectedError` if a coordinate is negative or too large.
@@ -296,7 +285,7 @@ def _clamped(first: int, whole: int, size: int) -> builtins.slice:
     return builtins.slice(begin, begin + size)
 
 
-def check_update(shape: tuple[int, ...], update: tuple[int, ...], starts: int) -> None:
+def check_update(shape: Shape, update: Shape, starts: int) -> None:
     """Check the shapes of `dynamic_update_slice`; raises as it."""
     if len(shape) > 8:
         raise RejectedError(f"DYNAMIC_UPDATE_SLICE works to rank 8, not {len(shape)}")

@@ -1,6 +1,7 @@
 """Operators that join tensors or take one apart: CONCATENATION, PACK, SPLIT, SPLIT_V, UNPACK.
 
-Codes are copied, nothing is rescaled. All equal LiteRT and TFLite Micro.
+Codes are copied, nothing is rescaled. All equal LiteRT and TFLite Micro. An axis may be negative,
+and counts from the end; all raise `RejectedError` if it is out of range.
 """
 
 from collections.abc import Sequence
@@ -8,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Shape
 from eightfold.golden.errors import RejectedError, shortened
-from eightfold.golden.movement import check_same
-from eightfold.golden.quantization import Quantization
+from eightfold.golden.quantization import Quantization, check_same
 
 _Quantizations = Sequence[Quantization | None]
 
@@ -22,21 +23,21 @@ def concatenation(
     quantizations: _Quantizations = (),
     activation: str = "NONE",
 ) -> NDArray:
-    """Return the arrays one after the other along ``axis``, which may be negative.
+    """Return the arrays one after the other along ``axis``.
 
-    Raises `RejectedError` if sizes do not fit, the axis is out of range, scales or zero points
-    differ, or there is an activation.
+    Raises `RejectedError` if sizes do not fit, scales or zero points differ, or there is an
+    activation.
 
     ``quantizations``: of every input and the output.
     """
     if activation != "NONE":
         raise RejectedError(f"CONCATENATION does not fuse {activation}")
-    check_same("CONCATENATION", *(quantizations or (None,)))
+    check_same("CONCATENATION", *quantizations)
     concatenated_shape([a.shape for a in arrays], axis)
     return np.concatenate(arrays, axis)
 
 
-def concatenated_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[int, ...]:
+def concatenated_shape(shapes: Sequence[Shape], axis: int) -> Shape:
     """Return the shape of the result of `concatenation`; raises as it about shapes and axis."""
     rank = len(shapes[0])
     if not -rank <= axis < rank:
@@ -51,15 +52,14 @@ def concatenated_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[in
 def pack(arrays: Sequence[NDArray], axis: int, *, quantizations: _Quantizations = ()) -> NDArray:
     """Return the arrays, all of one shape, along a new dimension at ``axis``.
 
-    Raises `RejectedError` if shapes, scales or zero points (of inputs and output) differ, or the
-    axis is out of range.
+    Raises `RejectedError` if shapes, scales or zero points (of inputs and output) differ.
     """
-    check_same("PACK", *(quantizations or (None,)))
+    check_same("PACK", *quantizations)
     packed_shape([a.shape for a in arrays], axis)
     return np.stack(arrays, axis)
 
 
-def packed_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[int, ...]:
+def packed_shape(shapes: Sequence[Shape], axis: int) -> Shape:
     """Return the shape of the result of `pack`; raises as it about shapes and axis."""
     rank = len(shapes[0])
     if not -rank - 1 <= axis <= rank:
@@ -71,10 +71,7 @@ def packed_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[int, ...
 
 
 def split(x: NDArray, axis: int, count: int) -> list[NDArray]:
-    """Return ``count`` equal parts of ``x`` along ``axis``, which may be negative.
-
-    Raises `RejectedError` if the axis is out of range, or the parts would not be equal.
-    """
+    """Return ``count`` equal parts of ``x``; raises `RejectedError` if they would not be equal."""
     if not -x.ndim <= axis < x.ndim:
         raise RejectedError(f"axis {axis} of rank {x.ndim}")
     if count < 1 or x.shape[axis] % count:
@@ -85,8 +82,7 @@ def split(x: NDArray, axis: int, count: int) -> list[NDArray]:
 def split_v(x: NDArray, sizes: Sequence[int], axis: int) -> list[NDArray]:
     """Return parts of ``x`` of ``sizes`` along ``axis``; one size may be -1: what is left.
 
-    Raises `RejectedError` if the axis is out of range, or the sizes do not add up to that of the
-    axis.
+    Raises `RejectedError` if the sizes do not add up to that of the axis.
     """
     if not -x.ndim <= axis < x.ndim:
         raise RejectedError(f"axis {axis} of rank {x.ndim}")
@@ -104,10 +100,9 @@ def unpack(
 ) -> list[NDArray]:
     """Return the ``count`` slices of ``x`` along ``axis``, that dimension removed.
 
-    Raises `RejectedError` if the axis is out of range or has another size, or scales or zero points
-    (of input and outputs) differ.
+    Raises `RejectedError` if there are others, or scales or zero points (of all tensors) differ.
     """
-    check_same("UNPACK", *(quantizations or (None,)))
+    check_same("UNPACK", *quantizations)
     if not -x.ndim <= axis < x.ndim:
         raise RejectedError(f"axis {axis} of rank {x.ndim}")
     if x.shape[axis] != count:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eightfold.golden.arrays import Codes, Shape
 from eightfold.golden.errors import AbortedError, RejectedError, UndefinedError, shortened
-from eightfold.golden.quantization import Quantization
+from eightfold.golden.quantization import Quantization, check_same
 
 
 def copy(x: NDArray[np.generic]) -> NDArray[np.generic]:
@@ -19,9 +20,7 @@ def copy(x: NDArray[np.generic]) -> NDArray[np.generic]:
     return x.copy()
 
 
-def pad(
-    x: NDArray[np.int8], paddings: ArrayLike, *, output_quantization: Quantization
-) -> NDArray[np.int8]:
+def pad(x: Codes, paddings: ArrayLike, *, output_quantization: Quantization) -> Codes:
     """Return ``x`` surrounded by the output's zero point; the codes are copied, not rescaled.
 
     Raises `RejectedError` if the rank is above 5, or a padding is negative or missing.
@@ -33,13 +32,13 @@ def pad(
 
 
 def padv2(
-    x: NDArray[np.int8],
+    x: Codes,
     paddings: ArrayLike,
-    value: NDArray[np.int8],
+    value: Codes,
     *,
     value_quantization: Quantization,
     output_quantization: Quantization,
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return ``x`` surrounded by the code ``value``, one element; otherwise `pad`.
 
     Raises `RejectedError` as `pad`; or if ``value`` is not one element, or has not the output's
@@ -53,13 +52,13 @@ def padv2(
     return _surrounded(x, paddings, constant_values=int(value.reshape(())))
 
 
-def _surrounded(x: NDArray[np.int8], paddings: ArrayLike, **how: Any) -> NDArray[np.int8]:
+def _surrounded(x: Codes, paddings: ArrayLike, **how: Any) -> Codes:
     if not x.ndim:  # numpy pads no scalar
         return x.copy()
     return np.pad(x, np.asarray(paddings, dtype=np.int64), **how)
 
 
-def padded_shape(shape: tuple[int, ...], paddings: ArrayLike) -> tuple[int, ...]:
+def padded_shape(shape: Shape, paddings: ArrayLike) -> Shape:
     """Return the shape of the result of `pad`; raises as it about rank and paddings."""
     amounts = np.asarray(paddings, dtype=np.int64)
     rank = len(shape)
@@ -70,18 +69,18 @@ def padded_shape(shape: tuple[int, ...], paddings: ArrayLike) -> tuple[int, ...]
     return _grown(shape, amounts)
 
 
-def _grown(shape: tuple[int, ...], amounts: NDArray[np.int64]) -> tuple[int, ...]:
+def _grown(shape: Shape, amounts: NDArray[np.int64]) -> Shape:
     sizes = zip(shape, amounts.tolist(), strict=True)
     return tuple(before + size + after for size, (before, after) in sizes)
 
 
 def mirror_pad(
-    x: NDArray[np.int8],
+    x: Codes,
     paddings: ArrayLike,
     mode: str = "REFLECT",
     *,
     quantizations: Sequence[Quantization | None] = (),
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return ``x`` surrounded by its mirror image.
 
     ``out[i] = x[before - i - 1 + d]`` before the first element, and the same from the last one on
@@ -94,12 +93,12 @@ def mirror_pad(
     ``paddings``: integers, shape (rank, 2): before and after along each axis.
     ``quantizations``: of input and output.
     """
-    check_same("MIRROR_PAD", *(quantizations or (None,)))
+    check_same("MIRROR_PAD", *quantizations)
     mirrored_shape(x.shape, paddings, mode)
     return _surrounded(x, paddings, mode=mode.lower())
 
 
-def mirrored_shape(shape: tuple[int, ...], paddings: ArrayLike, mode: str) -> tuple[int, ...]:
+def mirrored_shape(shape: Shape, paddings: ArrayLike, mode: str) -> Shape:
     """Return the shape of the result of `mirror_pad`; raises as it about paddings."""
     amounts = np.asarray(paddings, dtype=np.int64)
     most = np.array(shape, dtype=np.int64)[:, None] - (mode == "REFLECT")
@@ -120,7 +119,7 @@ def tile(x: NDArray, multiples: Sequence[int]) -> NDArray:
     return np.tile(x, multiples)
 
 
-def tiled_shape(shape: tuple[int, ...], multiples: Sequence[int]) -> tuple[int, ...]:
+def tiled_shape(shape: Shape, multiples: Sequence[int]) -> Shape:
     """Return the shape of the result of `tile`; raises as it."""
     if len(multiples) != len(shape) or any(count < 0 for count in multiples):
         raise RejectedError(f"multiples must be {len(shape)}, none negative")
@@ -228,13 +227,3 @@ def transpose(x: NDArray, permutation: Sequence[int]) -> NDArray:
 def shape(x: NDArray, *, dtype: type[np.signedinteger] = np.int32) -> NDArray[np.signedinteger]:
     """Return the sizes of ``x``; shape (rank,), int32 or int64."""
     return np.array(x.shape, dtype=dtype)
-
-
-def check_same(name: str, first: Quantization | None, *others: Quantization | None) -> None:
-    """Check that tensors have the same scale and zero point, or all none.
-
-    Raises `RejectedError` if they differ.
-    """
-    pairs = {(q.per_tensor() if q is not None else None) for q in (first, *others)}
-    if len(pairs) > 1:
-        raise RejectedError(f"inputs and outputs of {name} must have the same scale and zero point")

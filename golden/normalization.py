@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Codes
 from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.fixed_point import (
     INT32_MAX,
@@ -32,12 +33,12 @@ LOG_BITS = 5
 
 
 def l2_normalization(
-    x: NDArray[np.int8],
+    x: Codes,
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
     activation: str = "NONE",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return L2_NORMALIZATION: ``(q - z) / sqrt(sum of (q - z)^2)`` in steps of 1/128.
 
     The input's scale has no effect. A row of zeros gives zeros. Equals LiteRT and TFLite Micro.

@@ -5,23 +5,20 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Codes, Shape
 from eightfold.golden.quantization import Quantization, clamp, fused_bounds
 from eightfold.golden.windows import Window
 
 
-def pooled_shape(shape: tuple[int, ...], window: Window) -> tuple[int, ...]:
+def pooled_shape(shape: Shape, window: Window) -> Shape:
     """Return the shape of what a pool makes of ``shape``; raises as `Window.output_sizes`."""
     sizes = window.output_sizes(shape)
     return (shape[0], *sizes, shape[3])
 
 
 def average_pool_2d(
-    x: NDArray[np.int8],
-    *,
-    window: Window,
-    output_quantization: Quantization,
-    activation: str = "NONE",
-) -> NDArray[np.int8]:
+    x: Codes, *, window: Window, output_quantization: Quantization, activation: str = "NONE"
+) -> Codes:
     """Return the mean of the raw codes inside the input, ties away from zero, clamped.
 
     The result is int8, shape (n, oh, ow, c).
@@ -36,24 +33,16 @@ def average_pool_2d(
 
 
 def max_pool_2d(
-    x: NDArray[np.int8],
-    *,
-    window: Window,
-    output_quantization: Quantization,
-    activation: str = "NONE",
-) -> NDArray[np.int8]:
+    x: Codes, *, window: Window, output_quantization: Quantization, activation: str = "NONE"
+) -> Codes:
     """Return the largest code inside the input, clamped. Shapes as `average_pool_2d`."""
     largest = _combined(np.maximum, x, window, fill=-128)
     return clamp(largest.astype(np.int32), fused_bounds(activation, output_quantization))
 
 
 def prepare_average_pool_2d(
-    shape: tuple[int, ...],
-    *,
-    window: Window,
-    output_quantization: Quantization,
-    activation: str = "NONE",
-) -> Callable[[NDArray[np.int8]], NDArray[np.int8]]:
+    shape: Shape, *, window: Window, output_quantization: Quantization, activation: str = "NONE"
+) -> Callable[[Codes], Codes]:
     """Return `average_pool_2d` for inputs of ``shape``, which it must accept.
 
     A quotient is divided in float64: a tie is exact there, and any other is further from the tie,
@@ -67,7 +56,7 @@ def prepare_average_pool_2d(
     combined = _combiner(np.add, shape, np.dtype(np.int32), window, fill=0)
     whole = count.shape == (1, 1, 1, 1) and count[0, 0, 0, 0] == inside.size
 
-    def apply(x: NDArray[np.int8]) -> NDArray[np.int8]:
+    def apply(x: Codes) -> Codes:
         if whole:
             total = np.add.reduce(x, axis=(1, 2), dtype=np.int32, keepdims=True)
         else:
@@ -81,23 +70,16 @@ def prepare_average_pool_2d(
 
 
 def prepare_max_pool_2d(
-    shape: tuple[int, ...],
-    *,
-    window: Window,
-    output_quantization: Quantization,
-    activation: str = "NONE",
-) -> Callable[[NDArray[np.int8]], NDArray[np.int8]] | None:
-    """Return `max_pool_2d` for inputs of ``shape``, which it must accept.
-
-    None if an activation leaves no code within int8.
-    """
+    shape: Shape, *, window: Window, output_quantization: Quantization, activation: str = "NONE"
+) -> Callable[[Codes], Codes] | None:
+    """Return `max_pool_2d` for an accepted ``shape``; None if an activation leaves no int8."""
     low, high = fused_bounds(activation, output_quantization)
     if not -128 <= low <= high <= 127:
         return None
     largest = _combiner(np.maximum, shape, np.dtype(np.int8), window, fill=-128)
     ends = (np.asarray(low, dtype=np.int8), np.asarray(high, dtype=np.int8))
 
-    def apply(x: NDArray[np.int8]) -> NDArray[np.int8]:
+    def apply(x: Codes) -> Codes:
         result = largest(x)
         if low > -128:
             np.maximum(result, ends[0], out=result)
@@ -114,7 +96,7 @@ def _combined(combine: np.ufunc, x: NDArray, window: Window, fill: int) -> NDArr
 
 
 def _combiner(
-    combine: np.ufunc, shape: tuple[int, ...], dtype: np.dtype, window: Window, fill: int
+    combine: np.ufunc, shape: Shape, dtype: np.dtype, window: Window, fill: int
 ) -> Callable[[NDArray], NDArray]:
     """Return `_combined` for arrays of one shape, converted to ``dtype``."""
     outputs = window.output_sizes(shape)

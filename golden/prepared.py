@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Bias, Codes, Shape
 from eightfold.golden.convolution import channel_multipliers
 from eightfold.golden.exact_product import filter_matrix, operand_type
 from eightfold.golden.fixed_point import INT32_MAX, Integers, multiply_by_quantized_multiplier
@@ -32,26 +33,20 @@ _CODES = np.arange(256, dtype=np.uint8).view(np.int8)
 """Every int8, at the index of its byte."""
 
 
-def unary_table(function: Callable[[NDArray[np.int8]], NDArray[Any]]) -> Callable[..., NDArray]:
-    """Return ``function``, which works element by element, as a table of 256 results.
-
-    Raises `eightfold.golden.errors.SpecError` as the function does of any int8.
-    """
+def unary_table(function: Callable[[Codes], NDArray[Any]]) -> Callable[..., NDArray]:
+    """Return a function of one element as a table of 256 results; raises as it does of any int8."""
     table = function(_CODES)
     return lambda x: table.take(x.view(np.uint8))
 
 
-def binary_table(
-    function: Callable[[NDArray[np.int8], NDArray[np.int8]], NDArray[Any]],
-) -> Callable[..., NDArray]:
+def binary_table(function: Callable[[Codes, Codes], NDArray[Any]]) -> Callable[..., NDArray]:
     """Return ``function(a, b)``, which broadcasts, as a table of 65536 results.
 
-    The operands must have shapes that the function accepts.
-    Raises `eightfold.golden.errors.SpecError` as the function does of any pair of int8.
+    The operands must have shapes that it accepts. Raises as it does of any pair of int8.
     """
     table = function(_CODES[:, None], _CODES[None, :]).reshape(-1)
 
-    def apply(a: NDArray[np.int8], b: NDArray[np.int8]) -> NDArray:
+    def apply(a: Codes, b: Codes) -> NDArray:
         index = a.view(np.uint8).astype(np.uint16)
         index <<= 8
         return table.take(index | b.view(np.uint8))
@@ -162,7 +157,7 @@ class FloatRequantizer:
         self._tie = None if positive else np.tile(tie, repeats)
         self._addend = None if folded else np.tile(addend.astype(np.float64), repeats)
 
-    def __call__(self, raw: NDArray[np.floating]) -> NDArray[np.int8]:
+    def __call__(self, raw: NDArray[np.floating]) -> Codes:
         """Return the codes, shape (rows, channels), of contiguous ``raw`` of as many elements."""
         rows, width = self._shape
         sums = raw.reshape(rows, width)
@@ -261,16 +256,14 @@ def _fits(known: Channels) -> bool:
     return True
 
 
-Apply = Callable[[NDArray[np.int8]], NDArray[np.int8]]
+Apply = Callable[[Codes], Codes]
 
 # The number next below 0.5: truncating v + copysign(it, v) rounds v to nearest, ties away from
 # zero. A fraction of 1/2 still carries, as the sum rounds up; the one next below 1/2 does not.
 _BELOW_HALF = np.asarray(np.nextafter(0.5, 0.0))
 
 
-def _sums(
-    matrix: NDArray, bias: NDArray[np.int32] | None, zero_point: int
-) -> tuple[Integers, Integers]:
+def _sums(matrix: NDArray, bias: Bias, zero_point: int) -> tuple[Integers, Integers]:
     """Return the bound of ``|sum of w * x|`` and ``bias - z * sum of w`` per column."""
     whole = matrix.astype(np.int64)
     addend = -zero_point * whole.sum(axis=0)
@@ -280,8 +273,8 @@ def _sums(
 
 
 def prepare_conv_2d(
-    shape: tuple[int, ...],
-    weights: NDArray[np.int8],
+    shape: Shape,
+    weights: Codes,
     bias: NDArray[np.int32],
     *,
     input_quantization: Quantization,
@@ -290,10 +283,7 @@ def prepare_conv_2d(
     window: Window,
     activation: str = "NONE",
 ) -> Apply | None:
-    """Return `eightfold.golden.convolution.conv_2d` for inputs of ``shape``.
-
-    None also with groups.
-    """
+    """Return `eightfold.golden.convolution.conv_2d` for inputs of ``shape``; None with groups."""
     zero_point = input_quantization.per_tensor()[1]
     if weights.shape[3] != shape[3] or not -128 <= zero_point <= 127:
         return None
@@ -320,7 +310,7 @@ def prepare_conv_2d(
         ).reshape(result)
     read = window.tap_reader(shape, np.dtype(real), zero_point)
 
-    def apply(x: NDArray[np.int8]) -> NDArray[np.int8]:
+    def apply(x: Codes) -> Codes:
         taps = read(x).transpose(0, 1, 2, 4, 5, 3).reshape(rows, size)
         return requantize(taps @ matrix).reshape(result)
 
@@ -328,9 +318,9 @@ def prepare_conv_2d(
 
 
 def prepare_depthwise_conv_2d(
-    shape: tuple[int, ...],
-    weights: NDArray[np.int8],
-    bias: NDArray[np.int32] | None,
+    shape: Shape,
+    weights: Codes,
+    bias: Bias,
     *,
     input_quantization: Quantization,
     weight_quantization: Quantization,
@@ -367,7 +357,7 @@ def prepare_depthwise_conv_2d(
     sy = window.stride[0]
     dy = window.dilation[0]
 
-    def apply(x: NDArray[np.int8]) -> NDArray[np.int8]:
+    def apply(x: Codes) -> Codes:
         padded = pad(x if repeats == 1 else np.repeat(x, repeats, axis=3))
         height = padded.shape[1]
         columns = np.empty((n, kw, height, ow, outputs), dtype=np.float32)
@@ -386,9 +376,9 @@ def prepare_depthwise_conv_2d(
 
 
 def prepare_fully_connected(
-    shape: tuple[int, ...],
-    weights: NDArray[np.int8],
-    bias: NDArray[np.int32] | None,
+    shape: Shape,
+    weights: Codes,
+    bias: Bias,
     *,
     input_quantization: Quantization,
     weight_quantization: Quantization,
@@ -432,7 +422,7 @@ def prepare_fully_connected(
     ends = np.asarray(float(low - out_zero)), np.asarray(float(high - out_zero))
     constant = addend.astype(np.float64)
 
-    def apply(x: NDArray[np.int8]) -> NDArray[np.int8]:
+    def apply(x: Codes) -> Codes:
         scaled = np.add(x.reshape(rows, size).astype(real) @ matrix, constant)
         scaled *= scale
         scaled += np.copysign(_BELOW_HALF, scaled)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from eightfold.golden.arrays import Codes
 from eightfold.golden.errors import RejectedError, SpecError, UndefinedError
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN
 from eightfold.golden.remember import read_only
@@ -81,8 +82,7 @@ class Quantization:
 def fused_bounds(activation: str, output: Quantization) -> tuple[int, int]:
     """Return the codes between which a fused ``activation`` clamps, as `quantized_bounds`.
 
-    Activations outside `FUSED_ACTIVATIONS` do not clamp.
-    Raises `RejectedError` if a bound leaves int32.
+    Those outside `FUSED_ACTIVATIONS` do not clamp. Raises `RejectedError` if a bound leaves int32.
     """
     name = activation if activation in FUSED_ACTIVATIONS else "NONE"
     return quantized_bounds(name, output, RejectedError)
@@ -120,7 +120,7 @@ def effective_scales(
     return read_only(product / float(output.per_tensor()[0]))
 
 
-def clamp(v: NDArray[np.signedinteger], bounds: tuple[int, int] = (-128, 127)) -> NDArray[np.int8]:
+def clamp(v: NDArray[np.signedinteger], bounds: tuple[int, int] = (-128, 127)) -> Codes:
     """Return ``min(high, max(low, v))`` as int8."""
     return np.minimum(bounds[1], np.maximum(bounds[0], v)).astype(np.int8)
 
@@ -129,3 +129,9 @@ def saturate(v: NDArray[np.signedinteger], dtype: DTypeLike) -> NDArray[Any]:
     """Return the nearest numbers of an integer type, such as uint8."""
     limits = np.iinfo(dtype)
     return np.clip(v, limits.min, limits.max).astype(dtype)
+
+
+def check_same(name: str, *quantizations: Quantization | None) -> None:
+    """Raise `RejectedError` unless tensors have the same scale and zero point, or all none."""
+    if len({each and each.per_tensor() for each in quantizations}) > 1:
+        raise RejectedError(f"inputs and outputs of {name} must have the same scale and zero point")

@@ -1,8 +1,8 @@
 """LEAKY_RELU, PRELU and HARD_SWISH."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Codes, Shape
 from eightfold.golden.binary import broadcast_shape
 from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.fixed_point import (
@@ -20,12 +20,8 @@ from eightfold.golden.unary import CODES, by_byte, look_up
 
 
 def leaky_relu(
-    x: NDArray[np.int8],
-    *,
-    input_quantization: Quantization,
-    output_quantization: Quantization,
-    alpha: float,
-) -> NDArray[np.int8]:
+    x: Codes, *, input_quantization: Quantization, output_quantization: Quantization, alpha: float
+) -> Codes:
     """Return LEAKY_RELU: two multipliers in float32, one for each side of the zero point.
 
     ``alpha`` is a float32 of any sign and size. Equals LiteRT and TFLite Micro.
@@ -47,7 +43,7 @@ def leaky_relu(
     return clamp(wrap32(np.where(v >= 0, positive, negative) + out_zero))
 
 
-def prelu_shape(shape: tuple[int, ...], alpha: tuple[int, ...]) -> tuple[int, ...]:
+def prelu_shape(shape: Shape, alpha: Shape) -> Shape:
     """Return the shape of the result, which is the input's ``shape``; raises as `prelu`."""
     if broadcast_shape(shape, alpha) != shape:
         raise RejectedError(f"alpha of shape {alpha} is larger than the input {shape}")
@@ -55,14 +51,14 @@ def prelu_shape(shape: tuple[int, ...], alpha: tuple[int, ...]) -> tuple[int, ..
 
 
 def prelu(
-    x: NDArray[np.int8],
-    alpha: NDArray[np.int8],
+    x: Codes,
+    alpha: Codes,
     *,
     input_quantization: Quantization,
     alpha_quantization: Quantization,
     output_quantization: Quantization,
     reference: Reference = "litert",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return PRELU: below the zero point, times ``alpha``, which broadcasts to the input's shape.
 
     Multipliers are `prelu_scales`.
@@ -92,8 +88,8 @@ def prelu_scales(
 
 
 def hard_swish(
-    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
-) -> NDArray[np.int8]:
+    x: Codes, *, input_quantization: Quantization, output_quantization: Quantization
+) -> Codes:
     """Return HARD_SWISH, ``v * relu6(v + 3) / 6``, in int16 arithmetic: a table of 256 entries.
 
     Equals LiteRT and TFLite Micro.
@@ -103,7 +99,7 @@ def hard_swish(
     return look_up(x, hard_swish_table(input_quantization, output_quantization))
 
 
-def hard_swish_table(inputs: Quantization, output: Quantization) -> NDArray[np.int8]:
+def hard_swish_table(inputs: Quantization, output: Quantization) -> Codes:
     """Return the 256 results of HARD_SWISH, indexed by ``q & 255``; raises as `hard_swish`."""
     (scale, zero_point), (out_scale, out_zero) = inputs.per_tensor(), output.per_tensor()
     high = scale / np.float32(128)

@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Bias, Codes, Shape
 from eightfold.golden.convolution import checked_bias
 from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.fixed_point import (
@@ -30,17 +31,12 @@ from eightfold.golden.remember import read_only
 GATES = ("input", "forget", "cell", "output")
 """The gates of an LSTM, in the order of their weights among its inputs."""
 
-_Array8 = NDArray[np.int8]
 _Array16 = NDArray[np.int16]
 _Memory = NDArray[np.int8 | np.int16]
 
 
 def svdf_shape(
-    shape: tuple[int, ...],
-    feature: tuple[int, ...],
-    time: tuple[int, ...],
-    state: tuple[int, ...],
-    rank: int,
+    shape: Shape, feature: Shape, time: Shape, state: Shape, rank: int
 ) -> tuple[int, int]:
     """Return the shape of the result of `svdf`, (n, filters / rank).
 
@@ -57,10 +53,10 @@ def svdf_shape(
 
 
 def svdf(
-    x: _Array8,
-    feature: _Array8,
+    x: Codes,
+    feature: Codes,
     time: _Memory,
-    bias: NDArray[np.int32] | None,
+    bias: Bias,
     state: _Memory,
     *,
     rank: int,
@@ -72,7 +68,7 @@ def svdf(
     bias_quantization: Quantization | None = None,
     activation: str = "RELU",
     reference: Reference = "litert",
-) -> tuple[_Array8, _Memory]:
+) -> tuple[Codes, _Memory]:
     """Return SVDF, shape (n, filters / rank), and its state after the inference.
 
     Each filter remembers what it made of the last ``memory`` inputs, oldest first. ``clamp(MBQM(sum
@@ -144,14 +140,14 @@ def _check_bias(quantization: Quantization | None, unit: float) -> None:
 class Weights:
     """Weights of one gate of an LSTM, of the input or of the hidden state."""
 
-    codes: _Array8
+    codes: Codes
     """Shape (units, k)."""
 
     quantization: Quantization
-    bias: NDArray[np.int32] | None = None
+    bias: Bias = None
     """Shape (units,)."""
 
-    def sums(self, x: _Array8, quantization: Quantization, reference: Reference) -> Integers:
+    def sums(self, x: Codes, quantization: Quantization, reference: Reference) -> Integers:
         """Return ``MBQM(wrap32(sum of w * (x - z) + bias), s_w * s_x * 2^12)``: in Q3.12."""
         (scale, zero_point), (weight_scale, weight_zero) = (
             quantization.per_tensor(),
@@ -172,9 +168,9 @@ class Weights:
 
 
 def lstm(
-    x: _Array8,
+    x: Codes,
     gates: Mapping[str, tuple[Weights, Weights]],
-    hidden: _Array8,
+    hidden: Codes,
     cell: _Array16,
     *,
     input_quantization: Quantization,
@@ -184,7 +180,7 @@ def lstm(
     cell_clip: float = 0.0,
     time_major: bool = False,
     reference: Reference = "litert",
-) -> tuple[_Array8, _Array8, _Array16]:
+) -> tuple[Codes, Codes, _Array16]:
     """Return UNIDIRECTIONAL_SEQUENCE_LSTM (8x8_16), and hidden and cell state after it.
 
     In each time step every gate is sigmoid (the cell gate: tanh) in int16, from Q3.12 to Q0.15, of

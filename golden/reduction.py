@@ -1,10 +1,15 @@
-"""MEAN, SUM, and the extremes: REDUCE_MAX, REDUCE_MIN, ARG_MAX, ARG_MIN, REDUCE_ALL, REDUCE_ANY."""
+"""MEAN, SUM, and the extremes: REDUCE_MAX, REDUCE_MIN, ARG_MAX, ARG_MIN, REDUCE_ALL, REDUCE_ANY.
+
+Axes are integers, which may be negative, and count from the end, and may be repeated. All raise
+`RejectedError` if one is out of range.
+"""
 
 import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from eightfold.golden.arrays import Codes, Shape
 from eightfold.golden.errors import RejectedError, UndefinedError, shortened
 from eightfold.golden.fixed_point import (
     Integers,
@@ -12,7 +17,7 @@ from eightfold.golden.fixed_point import (
     quantize_multiplier,
     wrap32,
 )
-from eightfold.golden.quantization import Quantization, clamp
+from eightfold.golden.quantization import Quantization, check_same, clamp
 
 
 def mean_multiplier(count: int, inputs: Quantization, output: Quantization) -> tuple[int, int]:
@@ -37,8 +42,7 @@ def sum_multiplier(inputs: Quantization, output: Quantization) -> tuple[int, int
 def reduced_axes(axes: ArrayLike, rank: int) -> tuple[int, ...]:
     """Return the axes, ascending and each once; negative ones count from the end.
 
-    The kernels read the elements of ``axes`` whatever its rank is.
-    Raises `RejectedError` if an axis is out of range.
+    The kernels read ``axes`` of any rank. Raises `RejectedError` if one is out of range.
     """
     wanted = np.asarray(axes, dtype=np.int64).ravel().tolist()
     if any(not -rank <= axis < rank for axis in wanted):
@@ -46,9 +50,7 @@ def reduced_axes(axes: ArrayLike, rank: int) -> tuple[int, ...]:
     return tuple(sorted({axis % rank for axis in wanted}))
 
 
-def reduced_shape(
-    shape: tuple[int, ...], axes: ArrayLike, keep_dims: bool = False
-) -> tuple[int, ...]:
+def reduced_shape(shape: Shape, axes: ArrayLike, keep_dims: bool = False) -> Shape:
     """Return the shape of a reduction's result; raises as `reduced_axes`."""
     reduced = reduced_axes(axes, len(shape))
     sizes = ((size, axis in reduced) for axis, size in enumerate(shape))
@@ -56,18 +58,17 @@ def reduced_shape(
 
 
 def mean(
-    x: NDArray[np.int8],
+    x: Codes,
     axes: ArrayLike,
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
     keep_dims: bool = False,
-) -> NDArray[np.int8]:
-    """Return MEAN over ``axes`` (integers, any of them negative or repeated).
+) -> Codes:
+    """Return MEAN over ``axes``. Equals LiteRT and TFLite Micro.
 
-    No axes: every element is its own mean, rescaled. Equals LiteRT and TFLite Micro.
-    Raises `RejectedError` if an axis is out of range. Raises `UndefinedError` if the input has no
-    elements.
+    No axes: every element is its own mean, rescaled.
+    Raises `UndefinedError` if the input has no elements.
     """
     acc, count = reduction_accumulators(x, axes, input_quantization, keep_dims)
     pair = mean_multiplier(count, input_quantization, output_quantization)
@@ -76,19 +77,17 @@ def mean(
 
 
 def sum(
-    x: NDArray[np.int8],
+    x: Codes,
     axes: ArrayLike,
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
     keep_dims: bool = False,
-) -> NDArray[np.int8]:
-    """Return SUM over ``axes``: `mean` without the division.
+) -> Codes:
+    """Return SUM over ``axes``: `mean` without the division; raises as it.
 
     Equals TFLite Micro, and LiteRT on the uint8 tensors ``q + 128``. LiteRT's int8 kernel reads and
     writes the int8 codes as uint8, and is not followed; see docs/numerics.md.
-    Raises `RejectedError` if an axis is out of range. Raises `UndefinedError` if the input has no
-    elements.
     """
     acc, _ = reduction_accumulators(x, axes, input_quantization, keep_dims)
     pair = sum_multiplier(input_quantization, output_quantization)
@@ -97,7 +96,7 @@ def sum(
 
 
 def reduction_accumulators(
-    x: NDArray[np.int8], axes: ArrayLike, inputs: Quantization, keep_dims: bool
+    x: Codes, axes: ArrayLike, inputs: Quantization, keep_dims: bool
 ) -> tuple[Integers, int]:
     """Return ``wrap32(sum of (q - z))`` and the number of elements in each sum."""
     reduced = reduced_axes(axes, x.ndim)
@@ -109,42 +108,38 @@ def reduction_accumulators(
 
 
 def reduce_max(
-    x: NDArray[np.int8],
+    x: Codes,
     axes: ArrayLike,
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
     keep_dims: bool = False,
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return the largest raw code over ``axes``; of no elements -128. Equals LiteRT.
 
-    Raises `RejectedError` if an axis is out of range, or scale or zero point of input and output
-    differ.
+    Raises `RejectedError` if scale or zero point of input and output differ.
     """
-    _check_same(input_quantization, output_quantization, "REDUCE_MAX")
+    check_same("REDUCE_MAX", input_quantization, output_quantization)
     return x.max(axis=reduced_axes(axes, x.ndim), keepdims=keep_dims, initial=np.int8(-128))
 
 
 def reduce_min(
-    x: NDArray[np.int8],
+    x: Codes,
     axes: ArrayLike,
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
     keep_dims: bool = False,
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return the smallest raw code over ``axes``; of no elements 127. Otherwise `reduce_max`."""
-    _check_same(input_quantization, output_quantization, "REDUCE_MIN")
+    check_same("REDUCE_MIN", input_quantization, output_quantization)
     return x.min(axis=reduced_axes(axes, x.ndim), keepdims=keep_dims, initial=np.int8(127))
 
 
 def reduce_all(
     x: NDArray[np.bool_], axes: ArrayLike, *, keep_dims: bool = False
 ) -> NDArray[np.bool_]:
-    """Return whether all over ``axes`` are true. Equals LiteRT and TFLite Micro.
-
-    Raises `RejectedError` if an axis is out of range.
-    """
+    """Return whether all over ``axes`` are true. Equals LiteRT and TFLite Micro."""
     return np.asarray(x.all(axis=reduced_axes(axes, x.ndim), keepdims=keep_dims))
 
 
@@ -155,33 +150,28 @@ def reduce_any(
     return np.asarray(x.any(axis=reduced_axes(axes, x.ndim), keepdims=keep_dims))
 
 
-def _check_same(inputs: Quantization, output: Quantization, name: str) -> None:
-    if inputs.per_tensor() != output.per_tensor():
-        raise RejectedError(f"input and output of {name} must have the same scale and zero point")
-
-
 def arg_max(
-    x: NDArray[np.int8], axis: ArrayLike, *, dtype: type[np.signedinteger] = np.int32
+    x: Codes, axis: ArrayLike, *, dtype: type[np.signedinteger] = np.int32
 ) -> NDArray[np.signedinteger]:
     """Return the lowest index of the largest raw code along ``axis``, which is removed.
 
     Equals LiteRT and TFLite Micro.
-    Raises `RejectedError` if the axis is out of range, not one, or has no elements.
+    Raises `RejectedError` if the axis is not one, or has no elements.
 
-    ``axis``: one integer; negative counts from the end.
+    ``axis``: one integer.
     ``dtype``: int32 or int64, of the result.
     """
     return x.argmax(axis=_one_axis(x, axis)).astype(dtype)
 
 
 def arg_min(
-    x: NDArray[np.int8], axis: ArrayLike, *, dtype: type[np.signedinteger] = np.int32
+    x: Codes, axis: ArrayLike, *, dtype: type[np.signedinteger] = np.int32
 ) -> NDArray[np.signedinteger]:
     """Return the lowest index of the smallest raw code along ``axis``; see `arg_max`."""
     return x.argmin(axis=_one_axis(x, axis)).astype(dtype)
 
 
-def _one_axis(x: NDArray[np.int8], axis: ArrayLike) -> int:
+def _one_axis(x: Codes, axis: ArrayLike) -> int:
     chosen = one_axis(axis, x.ndim)
     if not x.shape[chosen]:
         raise RejectedError("an axis without elements has no extreme")

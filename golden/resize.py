@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Codes, Shape
 from eightfold.golden.errors import RejectedError, UndefinedError, shortened
 from eightfold.golden.fixed_point import INT32_MAX, Integers
 from eightfold.golden.rounding import round_half_away
@@ -16,12 +17,8 @@ _ONE = 1 << COORDINATE_BITS
 
 
 def resize_bilinear(
-    x: NDArray[np.int8],
-    size: Sequence[int],
-    *,
-    align_corners: bool = False,
-    half_pixel_centers: bool = False,
-) -> NDArray[np.int8]:
+    x: Codes, size: Sequence[int], *, align_corners: bool = False, half_pixel_centers: bool = False
+) -> Codes:
     """Return RESIZE_BILINEAR in integers: coordinates in steps of 1/1024, one rounding.
 
     Scales and zero points have no effect. Equals LiteRT and TFLite Micro.
@@ -76,12 +73,8 @@ def _truncated(u: Integers) -> Integers:
 
 
 def resize_nearest_neighbor(
-    x: NDArray[np.int8],
-    size: Sequence[int],
-    *,
-    align_corners: bool = False,
-    half_pixel_centers: bool = False,
-) -> NDArray[np.int8]:
+    x: Codes, size: Sequence[int], *, align_corners: bool = False, half_pixel_centers: bool = False
+) -> Codes:
     """Return RESIZE_NEAREST_NEIGHBOR; shapes as `resize_bilinear`. Equals LiteRT.
 
     Raises `RejectedError` if the rank is not 4, or a size is negative.
@@ -111,7 +104,7 @@ def nearest_taps(
     return np.minimum(position.astype(np.int64), size - 1)
 
 
-def new_size(shape: tuple[int, ...], size: Sequence[int], least: int) -> tuple[int, int]:
+def new_size(shape: Shape, size: Sequence[int], least: int) -> tuple[int, int]:
     """Return height and width that ``size`` asks for an input of ``shape``.
 
     Raises `RejectedError` if the rank is not 4, or ``size`` is not two integers from ``least``.

@@ -10,10 +10,7 @@ ROUNDINGS = ("half_away", "half_up", "half_down", "half_even", "toward_zero", "d
 
 
 def rounding_code(rounding: "str | ArrayLike") -> NDArray[np.int64]:
-    """Return the code, or the codes, of ``rounding``: a name of `ROUNDINGS` or integers 0..6.
-
-    Raises `ValueError` if a name or code does not exist.
-    """
+    """Return the code of a name of `ROUNDINGS`, or integer codes 0..6; `ValueError` for others."""
     if isinstance(rounding, str):
         if rounding not in ROUNDINGS:
             raise ValueError(f"rounding must be one of {', '.join(ROUNDINGS)}, not {rounding!r}")

@@ -35,8 +35,7 @@ _FEW = 16  # rows: as many reciprocals of Python integers take as long as those 
 def exponential_table(beta: float, input_scale: np.float32) -> tuple[Integers, int]:
     """Return ``exp(beta * s * d)`` in Q0 of d = 0, -1, .. -255, and the radius D.
 
-    Differences below -D count as 0: their entries are 0.
-    Raises `AbortedError` if ``beta * s * 2^26 <= 1``.
+    Differences below -D have entries of 0. Raises `AbortedError` if ``beta * s * 2^26 <= 1``.
     """
     multiplier, shift = softmax_scaling(beta, input_scale)
     radius = input_radius(SCALED_DIFFERENCE_BITS, shift)

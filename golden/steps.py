@@ -28,10 +28,7 @@ def explain_requantize(
     low: int = -128,
     high: int = 127,
 ) -> list[Step]:
-    """Return the steps of `eightfold.golden.requantize.requantize` of one accumulator.
-
-    The last step's value is its result; parameters and errors are the same.
-    """
+    """Return the steps of `requantize`, which raises; the value of the last is its result."""
     fields = (multiplier, bias, left, right, single, zero_point, low, high)
     multiplier, bias, left, right, single, zero_point, low, high = map(int, fields)
     requantize(  # for its checks
@@ -67,10 +64,7 @@ def explain_requantize(
 def explain_multiplication(
     x: int, multiplier: int, shift: int, *, single: bool = False
 ) -> list[Step]:
-    """Return the steps of `eightfold.golden.fixed_point.multiply_by_quantized_multiplier`.
-
-    Of one int32 ``x``; the last step's value is its result.
-    """
+    """Return the steps of `multiply_by_quantized_multiplier`; the last has its result as value."""
     x, multiplier, shift = int(x), int(multiplier), int(shift)
     steps: list[Step] = []
     if single:

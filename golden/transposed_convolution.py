@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Bias, Codes
 from eightfold.golden.convolution import (
     check_axis,
     check_bias_zero_point,
@@ -18,9 +19,9 @@ from eightfold.golden.windows import Window
 
 
 def transpose_conv_accumulators(
-    x: NDArray[np.int8],
-    weights: NDArray[np.int8],
-    bias: NDArray[np.int32] | None,
+    x: Codes,
+    weights: Codes,
+    bias: Bias,
     *,
     output_shape: Sequence[int],
     input_zero_point: int,
@@ -35,7 +36,6 @@ def transpose_conv_accumulators(
 
     ``x``: shape (n, h, w, i).
     ``weights``: shape (o, kh, kw, i).
-    ``bias``: shape (o,), or None for 0.
     ``output_shape``: (n, oh, ow, o).
     """
     check_shapes(x.shape, weights.shape, output_shape, window)
@@ -49,11 +49,7 @@ def transpose_conv_accumulators(
 def check_shapes(
     inputs: Sequence[int], filters: Sequence[int], output: Sequence[int], window: Window
 ) -> None:
-    """Check the shapes of input, filter and output, as `transpose_conv_accumulators` has them.
-
-    Raises `RejectedError` if they do not fit, or a convolution of the output would not have the
-    input's size.
-    """
+    """Check the shapes of `transpose_conv_accumulators`; raises `RejectedError` as it."""
     if not len(inputs) == len(filters) == len(output) == 4:
         raise RejectedError("input, filter and output must have rank 4")
     if output[0] != inputs[0] or output[3] != filters[0] or inputs[3] != filters[3]:
@@ -67,7 +63,7 @@ def check_shapes(
 
 
 def _spread(
-    x: NDArray[np.int16], weights: NDArray[np.int8], size: Sequence[int], window: Window
+    x: NDArray[np.int16], weights: Codes, size: Sequence[int], window: Window
 ) -> NDArray[np.int64]:
     (n, h, w, depth), (channels, kh, kw, _) = x.shape, weights.shape
     sy, sx = window.stride
@@ -83,9 +79,9 @@ def _spread(
 
 
 def transpose_conv(
-    x: NDArray[np.int8],
-    weights: NDArray[np.int8],
-    bias: NDArray[np.int32] | None,
+    x: Codes,
+    weights: Codes,
+    bias: Bias,
     *,
     output_shape: Sequence[int],
     input_quantization: Quantization,
@@ -94,7 +90,7 @@ def transpose_conv(
     window: Window,
     bias_quantization: Quantization | None = None,
     activation: str = "NONE",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return TRANSPOSE_CONV: the accumulators, requantized per output channel as CONV_2D.
 
     Shapes as in `transpose_conv_accumulators`. Filter zero points and bias scale are ignored.

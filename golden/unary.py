@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from eightfold.golden.arrays import Codes
 from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.golden.fixed_point import (
     INT32_MAX,
@@ -33,12 +34,12 @@ ROOT_FRACTION = 20
 
 
 def logistic(
-    x: NDArray[np.int8],
+    x: Codes,
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
     reference: Reference = "litert",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return LOGISTIC: a table filled in float32, or (``tflm``) fixed point.
 
     The fixed-point variant assumes the output (1/256, -128) and never rescales.
@@ -52,12 +53,12 @@ def logistic(
 
 
 def tanh(
-    x: NDArray[np.int8],
+    x: Codes,
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
     reference: Reference = "litert",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return TANH: a table filled in float32, or (``tflm``) fixed point.
 
     The fixed-point variant assumes the output (1/128, 0) and never rescales.
@@ -68,17 +69,16 @@ def tanh(
 
 
 def exponential(
-    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
-) -> NDArray[np.int8]:
+    x: Codes, *, input_quantization: Quantization, output_quantization: Quantization
+) -> Codes:
     """Return EXP: the table of ``exp(real)``, see `float_table`."""
     return look_up(x, float_table(_exp, input_quantization, output_quantization))
 
 
 def logarithm(
-    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
-) -> NDArray[np.int8]:
+    x: Codes, *, input_quantization: Quantization, output_quantization: Quantization
+) -> Codes:
     """Return LOG: the table of ``log(real)``, see `float_table`; -128 for ``real <= 0``.
-
     Source: TFLite ``kernels/elementwise.cc``, which takes the least real number of the output,
     ``s_out * (-128 - z_out)``, for the logarithm of what has none.
     """
@@ -92,17 +92,16 @@ def logarithm(
 
 
 def gelu(
-    x: NDArray[np.int8],
+    x: Codes,
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
     approximate: bool,
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return GELU: a table, see `float_table`, in float32 at each step.
 
     ``real / 2 * erfc(-real / sqrt(2))``, or ``approximate``:
     ``real / 2 * (1 + tanh(sqrt(2 / pi) * (real + 0.044715 * real^3)))``.
-
     Source: TFLite ``kernels/internal/reference/gelu.h``.
     """
     function = _gelu_of_tanh if approximate else _gelu
@@ -110,16 +109,15 @@ def gelu(
 
 
 def elu(
-    x: NDArray[np.int8],
+    x: Codes,
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
     reference: Reference = "litert",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return ELU: the table of ``expm1(real)`` below 0, else ``real``, see `float_table`.
 
     ``tflm``: of ``exp(real) - 1``, the exponential rounded to float32 before the subtraction.
-
     Source: the optimized kernel of TFLite's ``kernels/activations.cc``, for there is no reference
     kernel, and TFLite Micro's ``elu.cc``.
     """
@@ -127,7 +125,7 @@ def elu(
     return look_up(x, float_table(function, input_quantization, output_quantization))
 
 
-def look_up(x: NDArray[np.int8], table: NDArray) -> NDArray:
+def look_up(x: Codes, table: NDArray) -> NDArray:
     """Return ``table[x & 255]``: 256 entries, the negative codes in the upper half."""
     return table[x.view(np.uint8)]
 
@@ -136,7 +134,7 @@ def float_table(
     function: Callable[[NDArray[np.float32]], NDArray[np.float32]],
     inputs: Quantization,
     output: Quantization,
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return the 256 results of ``function``, indexed by ``q & 255``, all in float32.
 
     ``round(function(s_in * (q - z_in)) * (1 / s_out)) + z_out``, ties away from zero, clamped.
@@ -152,7 +150,7 @@ def float_table(
     return by_byte(steps.astype(np.int64))
 
 
-def by_byte(results: Integers) -> NDArray[np.int8]:
+def by_byte(results: Integers) -> Codes:
     """Return the results of `CODES`, clamped, indexed by ``q & 255``."""
     table = np.empty(256, dtype=np.int8)
     table[CODES & 255] = clamp(results)
@@ -192,8 +190,8 @@ def _elu_of_exp(x: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def square_root(
-    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
-) -> NDArray[np.int8]:
+    x: Codes, *, input_quantization: Quantization, output_quantization: Quantization
+) -> Codes:
     """Return SQRT: ``sqrt(s_in * (q - z_in)) / s_out``, truncated, plus ``z_out``, clamped.
 
     Each step in float32. LiteRT 2.3.0 has this kernel and no public source of it: the formula is
@@ -211,14 +209,13 @@ def square_root(
 
 
 def reciprocal_square_root(
-    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
-) -> NDArray[np.int8]:
+    x: Codes, *, input_quantization: Quantization, output_quantization: Quantization
+) -> Codes:
     """Return RSQRT: ``1 / sqrt(q - z_in)`` in fixed point, times ``1 / (sqrt(s_in) * s_out)``.
 
     With ``(m, shift) = 1 / sqrt(q - z_in)`` and 1 above it 20 bits:
     ``MBQM(MBQM(1, m, shift + 20), M, S - 20) + z_out``, clamped, where (M, S) is the quotient in
     float64 of the product in float32. The zero point itself gives 127.
-
     Source: TFLite ``kernels/elementwise.cc``, TFLite Micro's ``elementwise.cc``.
     Raises `RejectedError` if a code is below the zero point. Raises `UndefinedError` if ``S - 20``
     is outside -31..31.
@@ -236,11 +233,8 @@ def reciprocal_square_root(
     return look_up(x, by_byte(np.where(difference == 0, 127, wrap32(scaled + out_zero))))
 
 
-def _differences(x: NDArray[np.int8], inputs: Quantization, operator: str) -> Integers:
-    """Return ``q - z_in`` of `CODES`, 0 for those below the zero point, of which x must have none.
-
-    Raises `RejectedError` if it has.
-    """
+def _differences(x: Codes, inputs: Quantization, operator: str) -> Integers:
+    """Return ``q - z_in`` of `CODES`, 0 below the zero point, of which x must not have any."""
     zero_point = inputs.per_tensor()[1]
     if (least := int(x.min(initial=127))) < zero_point:
         raise RejectedError(
@@ -249,7 +243,7 @@ def _differences(x: NDArray[np.int8], inputs: Quantization, operator: str) -> In
     return np.maximum(CODES - zero_point, 0)
 
 
-def negate(x: NDArray[np.int8]) -> NDArray[np.int8]:
+def negate(x: Codes) -> Codes:
     """Return NEG: ``-q`` of the code itself, in which -128 stays as it is.
 
     LiteRT's kernel looks at no scale and no zero point.
@@ -258,8 +252,8 @@ def negate(x: NDArray[np.int8]) -> NDArray[np.int8]:
 
 
 def absolute(
-    x: NDArray[np.int8], *, input_quantization: Quantization, output_quantization: Quantization
-) -> NDArray[np.int8]:
+    x: Codes, *, input_quantization: Quantization, output_quantization: Quantization
+) -> Codes:
     """Return ABS: ``|x - z_in|`` rescaled by ``s_in / s_out`` in float32, plus ``z_out``, clamped.
 
     LiteRT and TFLite Micro do not rescale if the scales are equal; a multiplier of 1 is exact too.
@@ -276,16 +270,16 @@ def absolute(
 
 
 def _fixed_point(
-    x: NDArray[np.int8],
+    x: Codes,
     inputs: Quantization,
     function: Callable[[Integers, int], Integers],
     drop: int,
     offset: int,
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return ``function`` in Q4, ``drop`` bits rounded off, ``offset`` added.
 
-    Differences of codes at or beyond the radius saturate.
-    Raises `UndefinedError` if the radius leaves int32 (input scale below 2^-28).
+    At and beyond the radius codes saturate. Raises `UndefinedError` if it leaves int32: a scale
+    below 2^-28.
     """
     scale, zero_point = inputs.per_tensor()
     multiplier, left_shift = quantize_multiplier(float(scale) * 2.0**27)
@@ -328,12 +322,12 @@ def quantize(
 
 
 def relu(
-    x: NDArray[np.int8],
+    x: Codes,
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
     activation: str = "RELU",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return RELU, RELU_N1_TO_1, RELU_0_TO_1 or LiteRT's RELU6 as an operator of its own.
 
     Rescaled by ``s_in / s_out`` in float32, then clamped to the codes of the real bounds.
@@ -346,12 +340,12 @@ def relu(
 
 
 def relu6(
-    x: NDArray[np.int8],
+    x: Codes,
     *,
     input_quantization: Quantization,
     output_quantization: Quantization,
     reference: Reference = "litert",
-) -> NDArray[np.int8]:
+) -> Codes:
     """Return RELU6 as an operator of its own: `relu`, or (``tflm``) the input's codes clamped.
 
     That variant clamps to the codes of 0 and 6 on the input and never rescales, so that the two

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from eightfold.golden.arrays import Shape
 from eightfold.golden.errors import RejectedError, UndefinedError
 
 
@@ -67,7 +68,7 @@ class Window:
         total = max(0, needed - size)
         return total // 2, total - total // 2
 
-    def output_sizes(self, shape: tuple[int, ...]) -> tuple[int, int]:
+    def output_sizes(self, shape: Shape) -> tuple[int, int]:
         """Return height and width of the result for an input of ``shape`` (n, h, w, c).
 
         Raises `RejectedError` if the rank is not 4. Raises `UndefinedError` as `output_size`.
@@ -84,9 +85,7 @@ class Window:
         """
         return self.tap_reader(x.shape, x.dtype, fill)(x)
 
-    def tap_reader(
-        self, shape: tuple[int, ...], dtype: np.dtype, fill: int
-    ) -> Callable[[NDArray], NDArray]:
+    def tap_reader(self, shape: Shape, dtype: np.dtype, fill: int) -> Callable[[NDArray], NDArray]:
         """Return `taps` for arrays of one shape, converted to ``dtype``."""
         pad = self.padder(shape, dtype, fill)
         counts = self.output_sizes(shape)
@@ -104,11 +103,7 @@ class Window:
 
         return read
 
-    def padded(self, x: NDArray, fill: int) -> NDArray:
-        """Return ``x`` of shape (n, h, w, c) with ``fill`` where the windows reach beyond it."""
-        return self.padder(x.shape, x.dtype, fill)(x)
-
-    def trimmed(self, shape: tuple[int, ...]) -> tuple["Window", list[tuple[int, int]]]:
+    def trimmed(self, shape: Shape) -> tuple["Window", list[tuple[int, int]]]:
         """Return the window without the taps that every output has in the padding, and its pads.
 
         A window may be millions of times as long as the image that it pads.
@@ -129,12 +124,15 @@ class Window:
 
     def padder(
         self,
-        shape: tuple[int, ...],
+        shape: Shape,
         dtype: np.dtype,
         fill: int,
         pads: Sequence[tuple[int, int]] | None = None,
     ) -> Callable[[NDArray], NDArray]:
-        """Return `padded` for arrays of one shape, converted to ``dtype``; ``pads`` if given."""
+        """Return what pads arrays of ``shape`` (n, h, w, c), converted to ``dtype``, with ``fill``.
+
+        By ``pads`` if given, else where the windows reach beyond them.
+        """
         if len(shape) != 4:
             raise RejectedError(f"the input must have rank 4, not {len(shape)}")
         n, h, w, c = shape

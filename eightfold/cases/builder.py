@@ -79,10 +79,7 @@ class NetworkBuilder(ModelBuilder):
         quantization: Quantized | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> list[Value]:
-        """Add an operator, and return its results.
-
-        Raises `eightfold.golden.errors.SpecError` or `InputError` if golden has no shape for the
-        results.
+        """Add an operator, and return its results, which must have shapes in golden.
 
         ``inputs``: tensors, and indices of constants; -1 for one that is absent.
         ``quantization``: scale and zero point of the results, or the tensor that they share them
@@ -185,11 +182,7 @@ CODE = 73.0
 
 
 class SeededNetwork(NetworkBuilder):
-    """Adds operators to a model; what no operator reads becomes an output of the model.
-
-    ``description``: text that the file carries.
-    ``seed``: of weights and other constants.
-    """
+    """Adds operators to a model, weights by a seed; what no operator reads becomes an output."""
 
     def __init__(self, description: str, seed: int) -> None:
         super().__init__(description)
@@ -224,12 +217,10 @@ class SeededNetwork(NetworkBuilder):
         scale: float | None = None,
         shape: Sequence[int] = (),
     ) -> Value:
-        """Add an operator with random weights and bias, one scale per output channel.
+        """Add an operator with random weights of shape ``filters`` and bias, one scale per channel.
 
-        ``filters``: shape of the weights. FULLY_CONNECTED has one scale for all of them.
-        ``scale``: of the result, to which the weights' scales are chosen; else what random ones
-            lead to. In deep networks that grows from layer to layer.
-        ``shape``: of the result of TRANSPOSE_CONV.
+        FULLY_CONNECTED has one scale for all. ``scale`` of the result decides the weights'; without
+        it random ones decide it, and it grows from layer to layer. ``shape``: of TRANSPOSE_CONV.
         """
         axis = 3 if operator == "DEPTHWISE_CONV_2D" else 0
         channels = filters[axis]

@@ -146,11 +146,7 @@ def beyond(rng: Random, one_in: int) -> bool:
 
 
 def bounded(rng: Random, feature: str, draw: Callable[[], Any]) -> Any:
-    """Return what ``draw`` does, or where a feature is bounded one of its values.
-
-    Half of these come from ``draw``, as often as it does give them; the others are any, among them
-    those that it never gives.
-    """
+    """Return what ``draw`` does, or if a feature is bounded one of its values, half of them any."""
     values = _bounds().values.get(feature)
     drawn = draw()
     if values is None:
@@ -245,10 +241,7 @@ class SingleOperator(NetworkBuilder):
         return self.unquantized(array) if self.rng.integers(4) else self.constant(array)
 
     def given(self, array: np.ndarray) -> int:
-        """Return an operand such as axes: mostly a constant, sometimes an input.
-
-        Always a constant where the `Bounds` say so.
-        """
+        """Return an operand such as axes: mostly a constant, always if the `Bounds` say so."""
         if _bounds().constants or is_constant(self.rng, mostly=True):
             return self.constant(array)
         return self.unquantized(array)
@@ -286,10 +279,7 @@ def random_window(rng: Random, kernel: tuple[int, int], dilated: bool) -> tuple[
 def output_shape(
     x: Sequence[int], kernel: Sequence[int], options: dict, channels: int
 ) -> list[int]:
-    """Return the shape of what a window makes of ``x``.
-
-    Raises `eightfold.golden.errors.SpecError` if it does not fit.
-    """
+    """Return the shape of what a window makes of ``x``; raises `SpecError` if it does not fit."""
     window = window_of(Operator(0, "", (), (), options), (kernel[0], kernel[1]))
     return [x[0], *window.output_sizes(tuple(x)), channels]
 
@@ -438,10 +428,9 @@ class GrowingNetwork(SingleOperator):
         quantization: Quantized | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> list[Value]:
-        """Add an operator as `NetworkBuilder.add_several`; later ones may read int8 results.
+        """Add an operator; later ones may read int8 results.
 
-        Raises `UnsuitableError` if the network gets more multiply-accumulates than it may have, a
-        result more elements, or their scale leaves `SCALES`.
+        `UnsuitableError`: multiply-accumulates, elements or the results' scale leave their limits.
         """
         assert operator in self.operators
         shapes, dtype = self.results(operator, inputs, options)
@@ -468,11 +457,7 @@ class GrowingNetwork(SingleOperator):
         self._read.add(value.index)
 
     def finish_network(self) -> Case:
-        """Return the model and its inputs.
-
-        Outputs are all results that nothing reads, some that operators read further, and now and
-        then an input of the graph.
-        """
+        """Return model and inputs; outputs are what nothing reads, some others, maybe an input."""
         outputs = [
             index for index in self._results if index not in self._read or not self.rng.integers(6)
         ]

@@ -68,12 +68,10 @@ def _function(
 ) -> Maker:
     """Return the maker of a function whose results ``suited`` spreads over int8.
 
-    ``suited``: returns the output's scale for the input's.
     ``near``, ``spread``, ``far``: of the input's scale, and exponents of how much finer than suited
         the output's may be.
     ``positive``: whether codes below the zero point are refused; in networks RELU comes before.
-    ``edge``: returns an output's scale that half of the models have, for an input's: one at which a
-        hasty rounding shows.
+    ``edge``: returns a scale that half of the outputs have: one at which a hasty rounding shows.
     """
 
     def single(rng: Random) -> Case:
@@ -369,21 +367,15 @@ def _broadcast(a: Value, b: Value) -> bool:
 
 def _logical(name: str, rng: Random) -> Case:
     model = SingleOperator(rng)
-    return model.finish(name, [model.truths(shape) for shape in broadcast_shapes(rng)])
+    shapes = [random_shape(rng)] if name == "LOGICAL_NOT" else broadcast_shapes(rng)
+    return model.finish(name, [model.truths(shape) for shape in shapes])
 
 
 def _extend_logical(name: str, net: GrowingNetwork) -> None:
-    a = net.truth(any_rank, net.pick(any_rank).shape)
-    net.add(name, [a, net.truth(lambda value: _broadcast(a, value), a.shape)])
-
-
-def _logical_not(rng: Random) -> Case:
-    model = SingleOperator(rng)
-    return model.finish("LOGICAL_NOT", [model.truths(random_shape(rng))])
-
-
-def _extend_logical_not(net: GrowingNetwork) -> None:
-    net.add("LOGICAL_NOT", [net.truth(any_rank, net.pick(any_rank).shape)])
+    operands = [net.truth(any_rank, net.pick(any_rank).shape)]
+    if name != "LOGICAL_NOT":
+        operands.append(net.truth(partial(_broadcast, operands[0]), operands[0].shape))
+    net.add(name, operands)
 
 
 def _numbers(rng: Random, dtype: str, shape: Sequence[int]) -> np.ndarray:
@@ -508,8 +500,7 @@ ELEMENTWISE: dict[str, Maker] = {
     ),
     "LOG": _function("LOG", lambda scale: 0.04),
     "LOGISTIC": _dictated("LOGISTIC", _logistic_output),
-    "LOGICAL_NOT": Maker(_logical_not, _extend_logical_not),
-    **makers(_logical, _extend_logical, "LOGICAL_AND", "LOGICAL_OR"),
+    **makers(_logical, _extend_logical, "LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR"),
     **makers(
         partial(_pair, near=0.1, spread=2.0, alike=True), _extend_extremum, "MAXIMUM", "MINIMUM"
     ),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -80,13 +81,7 @@ def _conv_2d(rng: Random) -> Case:
     groups = random_size(rng, "groups", 1, 1, 1, 2, 3)
     outputs = groups * random_size(rng, "output_channels", 1, 2, 3, 5, 8, 17)
     x = random_codes(rng, [random_size(rng, "batch", 1, 1, 2), *sizes, depth * groups])
-    scale = model.scale()
-    source = model.operand(x, scale, random_zero_point(rng))
-    weights, scales, suited = random_filter(model, [outputs, *kernel, depth], 0, scale)
-    bias = random_bias(rng, outputs, prod(kernel) * depth)
-    inputs = [source, weights, model.constant(bias, scale=scale * scales)]
-    out = _output(model, suited, scale * scales)
-    return model.finish("CONV_2D", inputs, out, options | random_activation(rng))
+    return _weighted(model, "CONV_2D", x, [outputs, *kernel, depth], 0, options)
 
 
 def _depthwise_conv_2d(rng: Random) -> Case:
@@ -97,16 +92,27 @@ def _depthwise_conv_2d(rng: Random) -> Case:
     multiplier = random_size(rng, "depth_multiplier", 1, 1, 2, 3)
     outputs = depth * multiplier
     x = random_codes(rng, [random_size(rng, "batch", 1, 1, 2), *sizes, depth])
-    scale = model.scale()
-    inputs = [model.operand(x, scale, random_zero_point(rng))]
-    weights, scales, suited = random_filter(model, [1, *kernel, outputs], 3, scale)
-    inputs.append(weights)
-    if rng.integers(8):
-        bias = random_bias(rng, outputs, prod(kernel))
-        inputs.append(model.constant(bias, scale=scale * scales))
     options |= {"depth_multiplier": multiplier}
+    return _weighted(model, "DEPTHWISE_CONV_2D", x, [1, *kernel, outputs], 3, options)
+
+
+def _weighted(
+    model: SingleOperator,
+    name: str,
+    x: np.ndarray,
+    filters: list[int],
+    axis: int,
+    options: dict[str, Any],
+) -> Case:
+    scale = model.scale()
+    inputs = [model.operand(x, scale, random_zero_point(model.rng))]
+    weights, scales, suited = random_filter(model, filters, axis, scale)
+    inputs.append(weights)
+    if name == "CONV_2D" or model.rng.integers(8):
+        bias = random_bias(model.rng, filters[axis], prod(filters) // filters[axis])
+        inputs.append(model.constant(bias, scale=scale * scales))
     out = _output(model, suited, scale * scales)
-    return model.finish("DEPTHWISE_CONV_2D", inputs, out, options | random_activation(rng))
+    return model.finish(name, inputs, out, options | random_activation(model.rng))
 
 
 def _fully_connected(rng: Random) -> Case:

@@ -19,6 +19,7 @@ from eightfold.cases.draws import (
     choose,
     is_constant,
     is_image,
+    makers,
     random_codes,
     random_shape,
     random_zero_point,
@@ -302,22 +303,14 @@ def _reshape_open(net: GrowingNetwork, x: Value) -> None:
     net.add("RESHAPE", [x, packed], net.kept(x))
 
 
-def _amounts(net: GrowingNetwork, x: Value) -> int:
-    return net.integers(net.rng.integers(0, 2, (len(x.shape), 2), endpoint=True))
-
-
-def _extend_pad(net: GrowingNetwork) -> None:
+def _extend_pad(name: str, net: GrowingNetwork) -> None:
     x = net.pick(lambda value: 1 <= len(value.shape) <= 5)
-    amounts = _amounts(net, x)
-    net.add("PAD", [x, amounts], net.kept(x))
-
-
-def _extend_padv2(net: GrowingNetwork) -> None:
-    x = net.pick(lambda value: 1 <= len(value.shape) <= 5)
-    amounts = _amounts(net, x)
+    inputs = [x, net.integers(net.rng.integers(0, 2, (len(x.shape), 2), endpoint=True))]
     scale, zero_point = net.kept(x)
-    fill = net.constant(random_codes(net.rng, []), scale=scale, zero_point=zero_point)
-    net.add("PADV2", [x, amounts, fill], (scale, zero_point))
+    if name == "PADV2":
+        fill = random_codes(net.rng, [])
+        inputs.append(net.constant(fill, scale=scale, zero_point=zero_point))
+    net.add(name, inputs, (scale, zero_point))
 
 
 def _extend_mirror_pad(net: GrowingNetwork) -> None:
@@ -378,17 +371,12 @@ def _extend_squeeze(net: GrowingNetwork) -> None:
     net.add("SQUEEZE", [x], net.kept(x), {"squeeze_dims": axes})
 
 
-def _extend_space_to_depth(net: GrowingNetwork) -> None:
+def _extend_blocks(name: str, net: GrowingNetwork) -> None:
     x = net.pick(is_image)
-    _, h, w, _ = x.shape
-    block = choose(net.rng, *(b for b in (1, 2, 3) if h % b == 0 and w % b == 0))
-    net.add("SPACE_TO_DEPTH", [x], net.kept(x), {"block_size": block})
-
-
-def _extend_depth_to_space(net: GrowingNetwork) -> None:
-    x = net.pick(is_image)
-    block = choose(net.rng, *(b for b in (1, 2, 3) if x.shape[3] % (b * b) == 0))
-    net.add("DEPTH_TO_SPACE", [x], net.kept(x), {"block_size": block})
+    _, h, w, c = x.shape
+    pixels = name == "SPACE_TO_DEPTH"
+    fits = (b for b in (1, 2, 3) if not (h % b or w % b if pixels else c % (b * b)))
+    net.add(name, [x], net.kept(x), {"block_size": choose(net.rng, *fits)})
 
 
 def _extend_space_to_batch_nd(net: GrowingNetwork) -> None:
@@ -454,17 +442,16 @@ MOVEMENT: dict[str, Maker] = {
     "BATCH_TO_SPACE_ND": Maker(_batch_to_space_nd, _extend_batch_to_space_nd),
     "BROADCAST_TO": Maker(_broadcast_to, _extend_broadcast_to),
     "CONCATENATION": Maker(_concatenation, _extend_concatenation),
-    "DEPTH_TO_SPACE": Maker(partial(_blocks, "DEPTH_TO_SPACE"), _extend_depth_to_space),
+    **makers(_blocks, _extend_blocks, "DEPTH_TO_SPACE", "SPACE_TO_DEPTH"),
     "EXPAND_DIMS": Maker(_expand_dims, _extend_expand_dims),
     "MIRROR_PAD": Maker(_mirror_pad, _extend_mirror_pad),
     "PACK": Maker(_pack, _extend_pack),
-    "PAD": Maker(_copied("PAD", _paddings), _extend_pad),
-    "PADV2": Maker(_padv2, _extend_padv2),
+    "PAD": Maker(_copied("PAD", _paddings), partial(_extend_pad, "PAD")),
+    "PADV2": Maker(_padv2, partial(_extend_pad, "PADV2")),
     "RESHAPE": Maker(_reshape, _extend_reshape),
     "REVERSE_V2": Maker(_copied("REVERSE_V2", _neighbours), _extend_reverse_v2),
     "SHAPE": Maker(_shape, _extend_shape),
     "SPACE_TO_BATCH_ND": Maker(_space_to_batch_nd, _extend_space_to_batch_nd),
-    "SPACE_TO_DEPTH": Maker(partial(_blocks, "SPACE_TO_DEPTH"), _extend_space_to_depth),
     "SPLIT": Maker(_split, _extend_split),
     "SPLIT_V": Maker(_split_v, _extend_split_v),
     "SQUEEZE": Maker(_squeeze, _extend_squeeze),

@@ -59,12 +59,10 @@ def random_network(
     """Return a model of several operators, and an array for each of its inputs by index.
 
     Inputs and outputs are int8; with a QUANTIZE some are uint8, with a DEQUANTIZE float32 too.
-    Raises `KeyError` if an operator has no entry in `EXTENSIONS`.
+    The same state of ``rng`` gives the same network.
 
-    ``rng``: source of every choice; the same state gives the same network.
-    ``operators``: names that may occur. Networks may stay shorter if few of them fit what there is.
-    ``max_elements``: most elements of any activation.
-    ``max_macs``: most multiply-accumulates of the network, padding taps included.
+    ``operators``: of `EXTENSIONS`. Networks may stay shorter if few of them fit what there is.
+    ``max_elements``, ``max_macs``: as `GrowingNetwork` has them.
     ``lengths``: fewest and most operators aimed at; a QUANTIZE in front, or that makes operands
         alike, may add to it.
     ``bounds``: by operator, what those are drawn within; nothing else if None.
@@ -123,13 +121,11 @@ def odd_network(
     lengths: tuple[int, int] = (2, 10),
     max_elements: int = MAX_ELEMENTS,
 ) -> Case:
-    """Return an odd model, and an array for each of its inputs by index.
+    """Return an odd model, and an array for each of its inputs by index; see `random_network`.
 
     An operator that `eightfold.operators.load_model` refuses with what it was given is left out
     again, so that every network is accepted; the same state of the generator gives the same network
     as long as the same is accepted.
-
-    ``rng``, ``operators``, ``lengths``, ``max_elements``: as `random_network` takes them.
     """
     extensions = [EXTENSIONS[name] for name in sorted(operators)]
     network = OddNetwork(rng, frozenset(operators), max_elements, MAX_MACS)
@@ -209,10 +205,7 @@ class OddNetwork(GrowingNetwork):
         return options
 
     def finish_network(self) -> Case:
-        """Return the model and its inputs.
-
-        Outputs are all results that nothing reads, half of the others, some inputs and a constant.
-        """
+        """Return model and inputs; outputs also are half the others, some inputs, a constant."""
         rng = self.rng
         outputs = [i for i in self._results if i not in self._read or rng.integers(2)]
         outputs += [index for index in sorted(self.inputs) if rng.integers(3) == 0]

@@ -24,18 +24,12 @@ OPERATORS = tuple(sorted(MAKERS))
 
 
 def random_case(operator: str, rng: Random) -> Case:
-    """Return a model of one operator, and an array for each of its inputs by tensor index.
-
-    Raises `KeyError` if ``operator`` is not one of `OPERATORS`.
-    """
+    """Return a model of one of `OPERATORS`, and an array for each of its inputs by tensor index."""
     return MAKERS[operator].single(rng)
 
 
 def accelerator_case(operator: str, rng: Random) -> Case:
-    """Return a case that the accelerator runs: it takes no axes, sizes or shapes at run time.
-
-    The indices of GATHER may be computed.
-    """
+    """Return a case without axes, sizes or shapes at run time; GATHER may compute its indices."""
     if operator == "GATHER":
         return random_case(operator, rng)
     with bounded_by(Bounds(constants=True)):

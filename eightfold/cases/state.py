@@ -116,10 +116,7 @@ def _variable(subject: str, rng: Random) -> Case:
 
 
 def _extend_stream(net: GrowingNetwork) -> None:
-    """Add what streaming networks do: the last rows of earlier inferences before those of this one.
-
-    The rows that come last are kept for the next inference.
-    """
+    """Add what streaming networks do: rows kept from the inference before, in front of new ones."""
     if not net.operators >= {_READ, _ASSIGN, "CONCATENATION", "STRIDED_SLICE"}:
         raise UnsuitableError
     x = net.pick(lambda value: 1 <= len(value.shape) <= 4)

@@ -36,13 +36,10 @@ _DENSE, _SPARSE = 0, 1
 
 
 def check_beside(content: bytes, names: Sequence[str], used: Collection[int]) -> None:
-    """Refuse a file for what LiteRT refuses it for, beside subgraph 0.
+    """Refuse a file for what LiteRT refuses it for, beside subgraph 0, which has been read.
 
-    ``content``: the file, of which subgraph 0 has been read.
     ``names``: of all operator codes: the builtin operator's, another one for what is not builtin.
     ``used``: numbers of the codes that operators of subgraph 0 refer to.
-
-    Raises `InputError` for the first fault; the message does not name the file.
     """
     for number, name in enumerate(names):
         if number not in used and name in NO_KERNEL:
@@ -190,11 +187,7 @@ def _size(shape: Sequence[int], bits: int) -> int | None:
 
 
 def _check_signature(source: Source, packed: Any, number: int, tensors: Sequence[int]) -> None:
-    """Refuse a signature that has no name, or one that cannot be read, or that leads nowhere.
-
-    ``tensors`` is how many each subgraph has. LiteRT finds out about the last when the signature
-    is asked for.
-    """
+    """Refuse a signature without readable names, or leading nowhere; ``tensors``: per subgraph."""
     label = f"signature {number}"
     subgraph = packed.SubgraphIndex()
     if packed.SignatureKey() is None:
@@ -267,10 +260,7 @@ _TYPES = {"in_data_type", "out_data_type", "out_type", "output_type", "quantized
 def options_fault(source: Source, name: str, table: str | None, options: Any) -> str | None:
     """Return in words which option of an operator LiteRT refuses to read; None if it reads all.
 
-    Raises `InputError` if options refer to bytes outside of the file.
-
-    ``table``, ``options``: its options' name and their accessors; None if it has none, or those of
-        another operator.
+    ``table``, ``options``: name and accessors; None without options, or with another operator's.
     """
     if table is None or options is None:
         return f"{name} has no options" if name in _NOT_EMPTY else None

@@ -34,9 +34,8 @@ _Table = TypeVar("_Table")
 class Source:
     """A file's bytes, and how much of their description may still be unpacked.
 
-    The budget bounds time and memory: about 16000 tables (a tensor, its quantization, an operator
-    and its options are one each), or two million elements of the vectors that become tuples.
-    Constant data is only viewed and costs nothing.
+    The budget bounds time and memory: 16000 tables, or two million elements of vectors that become
+    tuples. Constant data is only viewed and costs nothing.
     """
 
     def __init__(self, content: bytes) -> None:

@@ -317,10 +317,7 @@ def _option(draft: _Draft, choices: _Choices) -> None:
 
 
 def _constant(draft: _Draft, choices: _Choices) -> None:
-    """Set an element of a constant, or all, or cut the data, or drop it.
-
-    Small constants first: these are axes, paddings and sizes.
-    """
+    """Set an element of a constant, mostly a small one, or all, or cut the data, or drop it."""
     constants = sorted(draft.constants(), key=lambda tensor: len(draft.data(tensor)))
     if not constants:
         return

@@ -37,13 +37,11 @@ _SHAPE = 4
 
 
 def normalize_dimensions(model: bytes) -> bytes:
-    """Return a model with the quantized dimension 0 in every tensor of rank 1.
+    """Return a model, its file's bytes, with the quantized dimension 0 in every tensor of rank 1.
 
     Some files state another one, TFLite Micro's person_detect the 3 of the weights beside each
     bias. There is no choice in such a tensor, and TFLite Micro never looks; LiteRT refuses the
-    file. Nothing else of the file changes.
-
-    ``model``: the bytes of a ``.tflite`` file that `eightfold.model.read_model` has read.
+    file. Nothing else of the file, which `eightfold.model.read_model` has read, changes.
     """
     changed = bytearray(model)
     places, kept = set(), set()
@@ -65,12 +63,10 @@ def _packed_tensors(model: bytes) -> list[Any]:
 
 
 def with_shapes(model: bytes, graph: Graph) -> bytes:
-    """Return a model whose tensors of subgraph 0 state the shapes of a graph.
+    """Return a model, its file's bytes, whose tensors of subgraph 0 state the shapes of a graph.
 
     New shapes lie behind all else, since in the file tensors may share one; nothing else changes.
-
-    ``model``: the bytes of a ``.tflite`` file that `read_model` has read.
-    ``graph``: what it read, with other shapes of the same ranks.
+    The graph is what `read_model` read, with other shapes of the same ranks.
     """
     changed = bytearray(model) + bytes(-len(model) % 4)
     # Behind the file's tensors a graph has those of variables.
@@ -132,12 +128,7 @@ def named(source: bytes | str | Path) -> Iterator[None]:
 
 
 def _check_order(graph: Graph) -> None:
-    """Check that the operators can run one after the other, each tensor produced once.
-
-    Raises `InputError` if an operator reads a tensor that nothing before it produces (so also for a
-    cycle), a tensor is produced twice, or the graph's inputs or outputs are repeated or never
-    produced.
-    """
+    """Check that operators can run in their order, each tensor is produced once, none repeated."""
     tensors = graph.tensors
     for kind, indices in (("inputs", graph.inputs), ("outputs", graph.outputs)):
         if len(set(indices)) != len(indices):
@@ -236,10 +227,7 @@ _HANDLE = TENSOR_TYPES["RESOURCE"]
 
 
 class _TensorReader:
-    """Reads all tensors of one subgraph.
-
-    ``model``, ``subgraph``: generated tables of that source.
-    """
+    """Reads all tensors of one subgraph, a generated table as ``model`` is."""
 
     def __init__(self, source: Source, model: Any, subgraph: Any) -> None:
         self._source = source
@@ -432,9 +420,8 @@ class _Reader:
     ) -> Subgraph:
         """Return a subgraph with the bodies of its composites in their places.
 
-        STABLEHLO_COMPOSITE computes what the subgraph does that its options name, whose inputs and
-        outputs its own stand for; other tensors of that body follow. ``within``: the subgraphs that
-        lead here.
+        STABLEHLO_COMPOSITE's inputs and outputs stand for those of the subgraph that its options
+        name; its other tensors follow. ``within``: the subgraphs that lead here.
         """
         tensors = list(part.tensors)
         operators: list[Operator] = []

@@ -102,11 +102,7 @@ class _Typed(_LeftOut):
 
 
 def options_table(table: str, packed: Any = None) -> Any:
-    """Return the accessors of an options table: on ``packed``, or on one with all fields left out.
-
-    ``table``: the name of an options table, as `options_name` returns it.
-    ``packed``: what a generated class reads from: an object like ``flatbuffers.table.Table``.
-    """
+    """Return accessors of an options table, on a flatbuffer's or with all fields left out."""
     accessors = getattr(tflite, table)()
     accessors._tab = packed or _LeftOut()
     return accessors
@@ -136,10 +132,7 @@ def option_codes(field: str) -> dict[str, int] | None:
 
 
 def encode_option(field: str, value: Any) -> Any:
-    """Return an option's value as the flatbuffer holds it: the code of an enum's string.
-
-    Raises `ValueError` if ``value`` is a string and not a member of the field's enum.
-    """
+    """Return an option as the flatbuffer holds it; `ValueError` if an enum has no such string."""
     codes = option_codes(field)
     if isinstance(value, str) and codes is not None:
         if value not in codes:
@@ -153,10 +146,8 @@ def decoded_options(
 ) -> dict[str, Any]:
     """Return an operator's options by field as plain values: those that are left out by default.
 
+    ``values``: accessors from `options_table`. ``vector``: reads numbers by an accessor's name.
     Raises `ValueError` if a code is not a member of the field's enum.
-
-    ``table``, ``values``: an options table's name, and its accessors from `options_table`.
-    ``vector``: reads a vector of numbers by the name of its accessor.
     """
     return {
         field: _decoded(

@@ -57,13 +57,11 @@ def with_variables(
     """Return a graph whose operators read and compute the values of variables as tensors.
 
     A variable without an initial value is no state: it is assigned before it is read.
-    Raises `InputError` if a variable is read that has no value, or is assigned different shapes or
-    element types; or if a handle is used for anything else.
+    Raises `InputError` if one is read without a value, or changes its shape or element type; or if
+    a handle is used for anything else.
 
-    ``graph``: of ``main``, with the operators as the file has them.
-    ``main``: subgraph 0.
-    ``initial``: what `initial_values` returns of each subgraph that an operator of CALL_ONCE runs,
-        in order.
+    ``graph``, ``main``: of subgraph 0, as the file has it.
+    ``initial``: `initial_values` of each subgraph that an operator of CALL_ONCE runs, in order.
     """
     return _Resolver(graph, main, {k: v for each in initial for k, v in each.items()}).graph()
 
@@ -212,10 +210,7 @@ def _keys(subgraph: Subgraph) -> dict[int, Hashable]:
 
 
 def initial_values(subgraph: Subgraph) -> dict[Hashable, Tensor]:
-    """Return the constants that a subgraph of CALL_ONCE assigns to variables.
-
-    Raises `InputError` if it does anything else.
-    """
+    """Return the constants that a subgraph of CALL_ONCE assigns to variables; refuse all else."""
     keys = _keys(subgraph)
     found: dict[Hashable, Tensor] = {}
     for operator in subgraph.operators:

@@ -9,7 +9,7 @@ import tflite
 from flatbuffers import number_types
 from numpy.typing import DTypeLike
 
-from eightfold.model.schema import OPERATOR_CODES, UNIONS
+from eightfold.model.schema import OPERATOR_CODES, UNIONS, option_fields
 
 _FILE_IDENTIFIER = b"TFL3"
 _ALIGNMENT = 16  # bytes; the schema forces it on constant data, the generated functions do not
@@ -70,20 +70,16 @@ def write(builder: flatbuffers.Builder, value: Any) -> Any:
 
 
 def pack(model: Table) -> bytes:
-    """Return the file of a table ``Model``.
-
-    Raises `TypeError` if a number does not fit its field.
-    """
+    """Return the file of a table ``Model``; `TypeError` if a number does not fit its field."""
     builder = flatbuffers.Builder(1024)
     builder.Finish(write(builder, model), _FILE_IDENTIFIER)
     return bytes(builder.Output())
 
 
 def unpack(content: bytes) -> Table:
-    """Return the table ``Model`` of a file, with all that it refers to.
+    """Return the table ``Model`` of a sound file, with all that it refers to; nothing is checked.
 
-    Only for files that are known to be sound: nothing is checked. What the schema of `tflite`
-    does not know and custom quantizations are left out.
+    What the schema of `tflite` does not know and custom quantizations are left out.
     """
     return _table(tflite.Model.GetRootAs(content, 0))
 
@@ -109,19 +105,12 @@ def constant_data(model: Table, tensor: Table) -> bytes:
 
 @cache
 def field_types(table: str) -> dict[str, Any]:
-    """Return the type of each of a table's fields, by accessor and in the schema's order.
-
-    A number's type is one of `flatbuffers.number_types`; that of a field that refers to something
-    else, a vector, text or a table, is ``UOffsetTFlags``.
-    """
-    prefix = f"{table}Add"
+    """Return one of `number_types` for each field in the schema's order; UOffsetT if it refers."""
     recorder = _Recorder()
     types = {}
-    for name in vars(getattr(tflite, table)):
-        add = getattr(tflite, prefix + name, None)
-        if add is not None:
-            add(recorder, 0)
-            types[name] = recorder.recorded
+    for name in option_fields(table).values():
+        getattr(tflite, f"{table}Add{name}")(recorder, 0)
+        types[name] = recorder.recorded
     return types
 
 

@@ -21,16 +21,11 @@ _QUANTIZATIONS: WeakKeyDictionary[Tensor, Quantization] = WeakKeyDictionary()
 
 
 class Node:
-    """The tensors and options of one operator.
+    """The tensors and options of one operator, by position; None stands for an absent input.
 
-    ``tensors``: the graph's, by index.
-    ``operator``: one of its operators.
-    ``inputs``: the inputs in order; None stands for one that is absent.
-    ``outputs``: the outputs in order.
-    ``intermediates``: the tensors of scales on the way, in order.
-
-    Every method raises `InputError` or `eightfold.golden.errors.SpecError` if a tensor is absent,
-    or not what is asked for. The message does not name the operator.
+    ``tensors``: the graph's, by index. ``intermediates``: those of scales on the way.
+    Methods raise `InputError` or `eightfold.golden.errors.SpecError`, without the operator's name,
+    if a tensor is absent, or not what is asked for.
     """
 
     def __init__(self, tensors: Sequence[Tensor], operator: Operator) -> None:
@@ -76,10 +71,6 @@ class Node:
             raise InputError(f"{tensor} is not constant")
         return tensor.data
 
-    def known(self, position: int) -> np.ndarray | None:
-        """Return the array of an input, which must be there; None if it is computed."""
-        return self.input(position).data
-
     def known_integer(self, position: int) -> int | None:
         """Return the only element of an input, of whatever rank; None if it is computed."""
         tensor = self.input(position)
@@ -98,13 +89,6 @@ class Node:
         """Return the fused activation's name; NONE where an operator cannot have one."""
         return self.options.get("fused_activation_function", "NONE")
 
-    def option_dtype(self, option: str) -> np.dtype:
-        """Return the element type that an option gives the output: int32 or int64."""
-        name = self.options[option]
-        if name not in ("INT32", "INT64"):
-            raise RejectedError(f"{option} must be INT32 or INT64, not {name}")
-        return np.dtype(name.lower())
-
     def filter_window(self) -> Window:
         """Return the window of a convolution, whose size is that of its filter."""
         shape = self.shape(1)
@@ -119,10 +103,7 @@ class Node:
 
 
 def window_of(operator: Operator, kernel: tuple[int, int]) -> Window:
-    """Return the window of a convolution or pool from its options; pools have no dilation.
-
-    Raises `eightfold.golden.errors.SpecError` if a size is below 1.
-    """
+    """Return the window of a convolution or pool from its options; pools have no dilation."""
     options = operator.options
     return Window(
         kernel=kernel,
@@ -136,9 +117,9 @@ def window_of(operator: Operator, kernel: tuple[int, int]) -> Window:
 def quantization_of(tensor: Tensor) -> Quantization:
     """Return a tensor's quantization as golden takes it: no axis if there is one scale.
 
-    The same object each time: golden remembers what it derives from one.
-    Raises `InputError` if the tensor is not quantized, or a scale is no positive number. The
-    runtimes look at scales only where they compute with them, and so does this function.
+    The same object each time: golden remembers what it derives from one. Raises `InputError` if
+    there is none, or a scale is no positive number: looked at, as by the runtimes, only where it is
+    computed with.
     """
     if (known := _QUANTIZATIONS.get(tensor)) is not None:
         return known
@@ -167,9 +148,8 @@ class OperatorCall(Node):
         them. Without ``values`` only the constants have arrays: what is known of an operator before
         a graph runs. What the gate has checked is not checked again.
 
-    Every method raises `InputError` if a tensor is absent, or has no value or quantization; the
-    message does not name the operator. Raises `UndefinedError` if a tensor has more than
-    `TFLM_RANK` dimensions and the reference is ``tflm``.
+    Methods raise as those of `Node`, and if there is no value. Raises `UndefinedError` if a tensor
+    has more than `TFLM_RANK` dimensions and the reference is ``tflm``.
     """
 
     def __init__(
@@ -222,10 +202,7 @@ class OperatorCall(Node):
         return array
 
     def codes(self, position: int) -> np.ndarray:
-        """Return the array of an input whose elements are computed with or copied.
-
-        The compiler has the elements' places there, to see what becomes of them.
-        """
+        """Return the array of an input that is computed with or copied; in the compiler places."""
         return self.array(position)
 
     def integer(self, position: int) -> int:

@@ -81,11 +81,7 @@ def finding_of(
 
 
 def render(findings: Iterable[Finding], graph: Graph) -> list[str]:
-    """Return one line per finding: severity, operator, tensor, what was found, rule, source.
-
-    ``findings``: what `eightfold.operators.check_model` returned for ``graph``.
-    ``graph``: the model; it says how operators and tensors are named in messages.
-    """
+    """Return one line per finding on ``graph``: severity, operator, tensor, found, rule, source."""
     lines = []
     for finding in findings:
         where = str(graph.operator(finding.operator))
@@ -153,12 +149,9 @@ class BoundOperand:
 def check_model(graph: Graph) -> list[Finding]:
     """Return every place where a model is not as the spec's operator table wants it.
 
-    What is wrong with a tensor by itself (its dtype, range, zero point, granularity) is reported
-    once, at the first operator that meets it; what is wrong between tensors at every operator.
-
-    ``graph``: the model, from `eightfold.operators.load_model`. Element types that the hardware
-        does not know are fine here: that they are there is a finding.
-    Result: in the order of the operators; empty if the model conforms.
+    In the order of the operators. What is wrong with a tensor by itself (its dtype, range, zero
+    point, granularity) is reported once, at the first operator that meets it; what is wrong between
+    tensors at every operator. Element types that the hardware does not know are findings.
     """
     edges = frozenset((*graph.inputs, *graph.outputs))
     findings: list[Finding] = []
@@ -236,10 +229,7 @@ def _absent(operator: Operator, row: SpecRow, place: str, rule: TensorRule) -> I
 
 
 def _is_integer_arithmetic(operands: Sequence[BoundOperand]) -> bool:
-    """Return whether an operator works on shapes or indices: unquantized integers throughout.
-
-    Of such an operator the spec says nothing. One with weights never counts as such.
-    """
+    """Return whether all values are integers without scale, none a weight: the spec is silent."""
     data = [operand for operand in operands if operand.rule.quantized]
     return bool(data) and all(
         operand.tensor.dtype.name in ("int32", "int64", "bool")
@@ -330,12 +320,7 @@ def _is_quantized(operand: BoundOperand) -> bool:
 
 
 def _check_tensor(operand: BoundOperand, edges: frozenset[int]) -> Iterator[Finding]:
-    """Yield what is wrong with one operand, taken by itself.
-
-    Of a tensor of another dtype only that is said: nothing else of it can be judged.
-
-    ``edges``: indices of the graph's inputs and outputs.
-    """
+    """Yield what is wrong with an operand by itself; of a tensor of another dtype only that."""
     tensor, rule = operand.tensor, operand.rule
     yield from _dimension(operand)
     if tensor.dtype.name not in rule.dtypes:
@@ -464,11 +449,8 @@ def check_prepared(graph: Graph, limits: Limits | None = None) -> tuple[Graph, l
     """Return a graph behind the gate, and as findings what did not pass or was filled in.
 
     A violation has the words with which `eightfold.operators.load_model` refuses the model, or
-    `eightfold.operators.folding.with_folded_operands` a computed shape that contradicts it.
-
-    ``graph``: the model, from `eightfold.model.read_model`.
-    ``limits``: beyond which nothing is computed that shapes may depend on, since no such model is
-        run; the defaults of `Limits` if None.
+    `eightfold.operators.folding.with_folded_operands` a computed shape that contradicts it. Beyond
+    ``limits`` nothing is computed that shapes may depend on, since no such model is run.
     """
     prepared, refusals = prepare(graph)
     if not refusals:

@@ -170,11 +170,7 @@ _Tap = tuple[str, NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class _Sum:
-    """What is special about one of the operators.
-
-    ``x``, ``bias``: positions of input and bias; the filter's is 1.
-    ``taps``: returns the products of an element.
-    """
+    """What is special about an operator; ``x``, ``bias``: their positions, the filter's is 1."""
 
     taps: Callable[[OperatorCall, Index], Iterator[_Tap]]
     x: int = 0

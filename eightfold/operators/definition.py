@@ -32,10 +32,7 @@ WORK = 48
 
 @dataclass(frozen=True)
 class Without:
-    """Takes the place of a part that an operator does not have.
-
-    ``reason``: why it has none, after "because".
-    """
+    """Takes the place of a part that an operator lacks; ``reason`` says why, after "because"."""
 
     reason: str
 
@@ -83,10 +80,7 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
 def named_arguments(
     function: Callable[..., Any], first: int, call: OperatorCall, own: Mapping[str, Read]
 ) -> dict[str, Any]:
-    """Return what a function takes from its parameter ``first`` on, each read by its name.
-
-    ``own`` says who reads what is not as in `NAMED`.
-    """
+    """Return what a function takes from a parameter on, read by name as ``own`` or `NAMED` says."""
     readers = {**NAMED, **own}
     names = _parameters(function)[first:]
     return {name: readers.get(name, partial(_option, name))(call) for name in names}
@@ -143,11 +137,7 @@ COPIED = Operand(("int8", "int32", "int64"))
 
 
 def hollow(shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array of ``shape`` that repeats one byte; functions that copy no element run on it.
-
-    Every stride is 0, so that whatever numpy makes a view of stays one, and has the shape of the
-    result without its memory.
-    """
+    """Return an array of ``shape`` with strides of 0: numpy's views of it take no memory either."""
     return np.broadcast_to(np.int8(0), shape)
 
 
@@ -224,11 +214,7 @@ class Definition:
         return first, named_arguments(self.golden, len(first), call, self.named)
 
     def run(self, call: OperatorCall) -> list[np.ndarray]:
-        """Return the outputs.
-
-        Raises `InputError` or `eightfold.golden.errors.SpecError` if the tensors do not fit, or
-        golden refuses the operator. The message does not name it.
-        """
+        """Return the outputs; raises what golden does, without the operator's name."""
         first, named = self.arguments(call)
         results = self.golden(*first, **named)
         return [*results] if isinstance(results, list | tuple) else [results]
@@ -252,15 +238,12 @@ class Definition:
         )
 
     def check(self, node: Node) -> None:
-        """Check operands and number of results.
-
-        Raises `eightfold.golden.errors.RejectedError` if they are not as the record says.
-        """
+        """Raise `RejectedError` if operands or number of results are not as the record says."""
         self._check_counts(node)
         activation = node.activation()
         if self.activations and activation not in self.activations:
             raise RejectedError(f"{node.operator.name} does not fuse {activation}")
-        supported = self.unsupported(node) is None
+        supported = self.misfit(node) is None
         first: Tensor | None = None
         for position, tensor in enumerate(node.inputs):
             if tensor is None:
@@ -273,7 +256,7 @@ class Definition:
             # Of element types that are not run, such as float32, the rest need not be as here.
             dtypes = operand.dtypes if supported or not operand.values else ()
             if dtypes and tensor.dtype.name not in dtypes:
-                raise RejectedError(_not_one_of(tensor, dtypes))
+                raise RejectedError(not_one_of(tensor, dtypes))
             if operand.values:
                 first = first or tensor
                 if 0 in tensor.shape and not self.empty:
@@ -305,11 +288,6 @@ class Definition:
         """Return what an input must be."""
         return self.operands[0 if self.variadic else position]
 
-    def unsupported(self, node: Node) -> str | None:
-        """Return in words which tensor has an element type that is read and not run, or None."""
-        found = self.misfit(node)
-        return None if found is None else _not_one_of(*found)
-
     def misfit(self, node: Node) -> tuple[Tensor, Sequence[str]] | None:
         """Return the tensor of an element type that is read and not run, and which would be run."""
         for position, tensor in enumerate(node.inputs):
@@ -327,7 +305,10 @@ class Definition:
         if self.updates and (place := number - len(node.outputs) + len(self.updates)) >= 0:
             return node.input(self.updates[place]).dtype
         if self.dtype_option:
-            return node.option_dtype(self.dtype_option)
+            name = node.options[self.dtype_option]
+            if name not in ("INT32", "INT64"):
+                raise RejectedError(f"{self.dtype_option} must be INT32 or INT64, not {name}")
+            return np.dtype(name.lower())
         if self.dtypes:
             return None
         if self.dtype:
@@ -336,16 +317,14 @@ class Definition:
         return next(tensor.dtype for operand, tensor in inputs if tensor and operand.values)
 
 
-def _not_one_of(tensor: Tensor, dtypes: Sequence[str]) -> str:
+def not_one_of(tensor: Tensor, dtypes: Sequence[str]) -> str:
+    """Return in words that a tensor is of another element type."""
     return f"{tensor} is {tensor.dtype}, not {' or '.join(dtypes)}"
 
 
 @dataclass(frozen=True)
 class Element:
-    """An element of an operator's output, which is explained.
-
-    ``output``: which of the outputs it is in.
-    """
+    """An element, at ``index`` of the output of number ``output``, which is explained."""
 
     definition: Definition
     call: OperatorCall

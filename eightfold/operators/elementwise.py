@@ -64,10 +64,7 @@ def _selected_shape(node: Node) -> Sequence[Shape]:
 
 
 def _prepare_table(definition: Definition, call: OperatorCall) -> Function | None:
-    """Return a look-up in the results of all codes there are, of one or two int8.
-
-    Of DIV there is none: it refuses some.
-    """
+    """Return a look-up in all results of one or two int8; None of DIV, which refuses some."""
     arrays = [call.array(position) for position in range(len(call.inputs))]
     if (
         definition.golden is binary.div

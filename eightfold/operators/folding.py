@@ -27,10 +27,8 @@ def constant_results(
 ) -> list[np.ndarray] | None:
     """Return an operator's results if they do not depend on the graph's inputs.
 
-    ``graph``, ``operator``, ``reference``: as `eightfold.operators.run_operator` takes them.
     ``known``: what is known of computed tensors, by index.
-    Result: None too if golden refuses the operator, or its results are not as the graph declares
-        them.
+    Result: None too if golden refuses the operator, or its results are not as the graph declares.
     """
     if unsupported(graph.tensors, operator) is not None or operator.name not in OPERATORS:
         return None
@@ -54,12 +52,9 @@ def fold_operands(graph: Graph, reference: Reference = "litert") -> tuple[Graph,
     """Return a graph whose operands that no input changes are constants, and what they contradict.
 
     RESHAPE's shape, an axis and the like may be computed, and still come from constants and shapes
-    alone. The gate knows nothing of such operands; what reads them is prepared again here.
-
-    ``graph``: one that has passed the gate; it is returned itself if it has no such operand.
-    ``reference``: ``litert`` or ``tflm``: whose kernels to equal where they differ.
-    Result: the graph is for looking at operators one by one: it computes the new constants all the
-        same. The refusals are as `eightfold.operators.gate.prepare` returns them.
+    alone. The gate knows nothing of such operands; what reads them is prepared again here, with
+    refusals as `eightfold.operators.gate.prepare` has them. The graph still computes the constants.
+    ``graph`` has passed the gate, and is returned itself if it has no such operand.
     """
     operands = {i for each in graph.operators for i in open_operands(graph.tensors, each)}
     known = _known(graph, operands, reference)
@@ -74,11 +69,7 @@ def fold_operands(graph: Graph, reference: Reference = "litert") -> tuple[Graph,
 
 
 def with_folded_operands(graph: Graph, reference: Reference = "litert") -> Graph:
-    """Return the graph of `fold_operands`.
-
-    Raises `InputError` if an operand contradicts the graph, such as RESHAPE's shape its result's
-    declared one.
-    """
+    """Return the graph of `fold_operands`; raises `InputError` if an operand contradicts it."""
     graph, refusals = fold_operands(graph, reference)
     if refusals:
         raise InputError(str(refusals[0]))

@@ -13,7 +13,7 @@ from eightfold.common.errors import InputError
 from eightfold.golden.errors import SpecError, shortened
 from eightfold.model.graph import Graph, Operator, Tensor
 from eightfold.operators.call import Node, OperatorCall
-from eightfold.operators.definition import Definition, Shape
+from eightfold.operators.definition import Definition, Shape, not_one_of
 from eightfold.operators.registry import OPERATORS
 
 FLOAT_ONLY = frozenset({"ATAN2", "CEIL", "COS", "FLOOR", "POW", "ROUND", "SIGN", "SIN", "SQUARE"})
@@ -72,7 +72,7 @@ def prepare(graph: Graph) -> tuple[Graph, list[Refusal]]:
         except (SpecError, InputError) as error:
             refusals.append(Refusal(operator, None, str(error), error))
             continue
-        supported = definition.unsupported(node) is None
+        supported = definition.misfit(node) is None
         for tensor, shape, dtype in zip(node.outputs, shapes, dtypes, strict=True):
             if not tensor.stated and shape is not None and None not in shape:
                 tensors[tensor.index] = tensor = replace(tensor, shape=shape)
@@ -82,10 +82,7 @@ def prepare(graph: Graph) -> tuple[Graph, list[Refusal]]:
 
 
 def _check_scales(graph: Graph, definition: Definition, operator: Operator) -> None:
-    """Refuse a scale that is no positive number, if the operator computes with it.
-
-    LiteRT reads such files too: a copy never looks at the scale of what it copies.
-    """
+    """Refuse a scale that is no positive number if it is computed with, as LiteRT does."""
     tensors = [graph.tensors[i] for i in (*operator.inputs, *operator.outputs) if i >= 0]
     if all(tensor.quantization is None or tensor.quantization.is_sound for tensor in tensors):
         return
@@ -111,16 +108,14 @@ def fits(declared: tuple[int, ...], computed: tuple[int | None, ...]) -> bool:
 
 
 def unsupported(tensors: Sequence[Tensor], operator: Operator) -> str | None:
-    """Return in words why an operator does not run, even in golden; None if it does.
-
-    It has no record, or works on an element type that is read and not run, such as uint8.
-    """
+    """Return in words why an operator does not run, even in golden; None if it does."""
     definition = OPERATORS.get(operator.name)
     if operator.name in FLOAT_ONLY:
         return "not supported: LiteRT and TFLite Micro have no int8 kernel for it"
     if definition is None:
         return "not supported; eightfold ops lists the operators that are"
-    return definition.unsupported(Node(tensors, operator))
+    misfit = definition.misfit(Node(tensors, operator))
+    return None if misfit is None else not_one_of(*misfit)
 
 
 def misfits(graph: Graph) -> list[tuple[Operator, Tensor]]:

@@ -81,10 +81,7 @@ def _work(node: Node) -> int:
 
 
 def check_cost(graph: Graph, limits: Limits) -> None:
-    """Refuse a graph that has passed the gate and is beyond the limits.
-
-    The `InputError` has figures, and the option that lifts the limit.
-    """
+    """Refuse a graph beyond the limits, with figures and the option that lifts the limit."""
     most = limits.elements()
     for tensor in graph.tensors:
         if (elements := prod(tensor.shape)) > most:
@@ -137,9 +134,6 @@ def with_batch(graph: Graph, batch: int) -> Graph:
     constants that depend on shapes alone, such as SHAPE, STRIDED_SLICE and PACK before a RESHAPE.
     Raises `InputError` if no input leaves dimension 0 open, or an operator has no such batch, such
     as a RESHAPE to a constant shape: the message names the first.
-
-    ``graph``: from `eightfold.model.read_model`.
-    ``batch``: at least 1.
     """
     opened = {index for index in graph.inputs if graph.tensors[index].open_batch}
     if not opened:
@@ -196,14 +190,12 @@ def load_model(
     Every operator has passed `eightfold.operators.gate.prepare`: what its record says holds, and
     the shapes and element types of its results are those that its kernel computes; `Graph.notes`
     says which of them the file left open.
-    Raises `InputError` as `eightfold.model.read_model` and `eightfold.operators.load.with_batch`;
-    or an operator does not pass, or the model is beyond the limits. The message is one line and
-    starts with the file's name.
+    Raises `InputError` as `eightfold.model.read_model` and `with_batch`; or if an operator does not
+    pass, or the model is beyond the limits. It is one line, and starts with the file's name.
 
     ``source``: the bytes of a ``.tflite`` file, or its path.
     ``limits``: of memory and elements; the defaults of `Limits` if None.
-    ``batch``: entries along dimension 0 of the inputs that leave it open; None: as the file states
-        it.
+    ``batch``: entries along the dimension 0 that inputs leave open; None: as the file states it.
     """
     graph = read_model(source)
     with named(source):
@@ -229,11 +221,9 @@ def load_int8(
 
 
 def require_int8(graph: Graph) -> None:
-    """Check that no operator works on float32, uint8 or int16: such a network is to be converted.
+    """Refuse a network with operators on float32, uint8 or int16, and say how to convert it.
 
     Operators that turn float32 into int8 and back may stand at the edges of a model.
-    Raises `InputError` if there are such operators. The message says of the first one how to
-    convert the network.
     """
     found = [each for each in misfits(graph) if each[1].dtype.name in _CONVERSIONS]
     if not found:

@@ -103,7 +103,7 @@ def _shape_shapes(node: Node) -> Sequence[Shape]:
 
 
 def _pad_shapes(node: Node) -> Sequence[Shape]:
-    shape, paddings = node.shape(0), node.known(1)
+    shape, paddings = node.shape(0), node.input(1).data
     if paddings is None:
         movement.padded_shape(shape, np.zeros(node.shape(1), np.int64))
     return _known(partial(movement.padded_shape, shape), len(shape), paddings)
@@ -118,10 +118,10 @@ def _padv2_shapes(node: Node) -> Sequence[Shape]:
 def _mirror_pad_shapes(node: Node) -> Sequence[Shape]:
     _check_same(node)
     shape, mode = node.shape(0), node.options["mode"]
-    if node.known(1) is None:
+    if node.input(1).data is None:
         movement.mirrored_shape(shape, np.zeros(node.shape(1), np.int64), "SYMMETRIC")
     return _known(
-        lambda pads: movement.mirrored_shape(shape, pads, mode), len(shape), node.known(1)
+        lambda pads: movement.mirrored_shape(shape, pads, mode), len(shape), node.input(1).data
     )
 
 
@@ -191,7 +191,7 @@ def _strided_slice_shapes(node: Node) -> Sequence[Shape]:
 def _gather_shapes(node: Node) -> Sequence[Shape]:
     options = node.options
     arguments = (node.shape(0), node.shape(1), options["axis"], options["batch_dims"])
-    return [indexing.gathered_shape(*arguments, node.known(1))]
+    return [indexing.gathered_shape(*arguments, node.input(1).data)]
 
 
 def _input_shapes(node: Node) -> list[tuple[int, ...]]:
@@ -355,7 +355,9 @@ def _batches(
 ) -> Definition:
     def shapes(node: Node) -> Sequence[Shape]:
         shape = node.shape(0)
-        return _known(partial(shape_of, shape), len(shape), node.known_vector(1), node.known(2))
+        return _known(
+            partial(shape_of, shape), len(shape), node.known_vector(1), node.input(2).data
+        )
 
     return _copy(
         golden,

@@ -59,7 +59,7 @@ _UNPREPARED = Without("nothing that its axes fix takes long to derive")
 
 
 def _reduced_shapes(node: Node) -> Sequence[Shape]:
-    axes = node.known(1)
+    axes = node.input(1).data
     keep = node.options["keep_dims"]
     if axes is None:
         return [(None,) * len(node.shape(0)) if keep else None]

@@ -33,11 +33,9 @@ class UndefinedResult(InputError):  # noqa: N818 (says what happened)
 
 @contextmanager
 def named_errors(operator: Operator) -> Iterator[None]:
-    """Within it, whatever golden raises, or numpy warns of, is one line that names the operator.
+    """Within it, errors of golden, numpy's arithmetic and memory are one line, with the operator.
 
-    It is an `UndefinedResult` for golden's `UndefinedError`, and an `InputError` for golden's other
-    errors, for numbers that leave their type where golden has not provided for it, and where memory
-    does not suffice.
+    It is an `UndefinedResult` for golden's `UndefinedError`, else an `InputError`.
     """
     try:
         with np.errstate(divide="raise", over="raise", invalid="raise"):
@@ -51,10 +49,7 @@ def named_errors(operator: Operator) -> Iterator[None]:
 
 
 def require_supported(graph: Graph, operators: Iterable[Operator]) -> None:
-    """Check that golden has operators, and runs them with tensors of these element types.
-
-    Raises `InputError` if not: all of which that is so, each with the reason.
-    """
+    """Raise `InputError` with all operators that golden does not run, each with the reason."""
     reasons = ((operator, unsupported(graph.tensors, operator)) for operator in operators)
     if unfit := [f"{operator}: {reason}" for operator, reason in reasons if reason]:
         raise InputError("; ".join(unfit))
@@ -68,10 +63,8 @@ def run_operator(
     Raises `InputError` if the operator is not supported, its tensors do not fit, or the reference
     kernels would reject it, abort, or compute what C++ leaves undefined. Names index and operator.
 
-    ``graph``: the graph, from `eightfold.operators.load_model`; constants are taken from it.
-    ``operator``: one of its operators, of a name in `SUPPORTED`.
-    ``values``: the tensors that are no constants, by index. Shapes come from the arrays, not the
-        graph.
+    ``operator``: of ``graph``, from `eightfold.operators.load_model`, which has its constants.
+    ``values``: the other tensors by index; shapes come from them, not from the graph.
     ``reference``: ``litert`` or ``tflm``: whose kernels to equal where they differ.
     """
     if reference not in ("litert", "tflm"):
@@ -85,11 +78,7 @@ def run_operator(
 
 
 def count_macs(graph: Graph, operator: Operator) -> int:
-    """Return the operator's multiply-accumulates, padding taps included.
-
-    The work that utilisation is measured against: 0 for an operator without weights, and for one
-    that golden does not compute.
-    """
+    """Return the multiply-accumulates, padding taps included; 0 of what has none, or is not run."""
     definition = OPERATORS.get(operator.name)
     if definition is None or isinstance(definition.macs, Without) or not operator.outputs:
         return 0
@@ -106,14 +95,11 @@ def explain_element(
 ) -> list[str]:
     """Return the arithmetic of one element of an operator's output, step by step.
 
+    Lines ``formula = value``, after one that names the element; the last value is the element's.
     Raises `InputError` if there is no such element, or as `eightfold.operators.run_operator`.
 
-    ``graph``, ``operator``, ``reference``: as `eightfold.operators.run_operator` takes them.
     ``values``: inputs and golden's tensors by index: at least what the operator reads.
-    ``output``: position among ``operator.outputs``.
-    ``index``: the element's place in that output.
-    Result: lines ``formula = value``, after one that names the element; the last value is the
-        element's.
+    ``output``, ``index``: position among the operator's outputs, and the element's place in it.
     """
     place = _place(graph, operator, values, output, index)
     title = f"{operator}, output {output}, element {list(place)}:"
@@ -177,11 +163,10 @@ class PreparedGraph:
         inputs: Mapping[int, np.ndarray],
         operators: Sequence[Operator] | None = None,
     ) -> dict[int, np.ndarray]:
-        """Return the inputs and every tensor that the operators compute, by index.
+        """Return the inputs and every tensor that the operators compute; see `run_graph`.
 
-        All operators of the graph if None are given; see `run_graph`. Where no
-        output comes from an operator, and no number is its result, its results are left out, and
-        so are those of operators that read them: the kernels run all the same.
+        Where no output comes from an operator and its result is no number, it is left out, and so
+        are the results of operators that read it: the kernels run all the same.
         """
         values = dict(inputs)
         if operators is None:
@@ -349,10 +334,9 @@ def run_graph(
 ) -> dict[int, np.ndarray]:
     """Return the inputs and every tensor that the graph's operators compute, by index.
 
-    Not there is what no output of the graph comes from, if no number is the result.
-    Raises `InputError` as `eightfold.operators.run_operator`.
+    Not there is what no output of the graph comes from, if no number is the result. Raises
+    `InputError` as `eightfold.operators.run_operator`, which takes ``graph`` and ``reference`` too.
 
-    ``graph``, ``reference``: as `eightfold.operators.run_operator` takes them.
     ``inputs``: the graph's inputs by index; with ``operators``, every tensor that these read. The
         values of variables before the inference too, see `eightfold.model.Graph.initial_state`:
         those that are left out are initial.

@@ -178,11 +178,9 @@ EXACT, FORMULA, ZERO_POINT, DIMENSION, LISTED = (
 
 
 def rule(identity: str) -> SpecRule:
-    """Return a rule by its identity: ``rule("TFL8-CONV_2D-3")``.
+    """Return a rule by its identity: ``rule("TFL8-CONV_2D-3")``; `InputError` names the nearest.
 
-    A mistake with a name cites no identity by itself: `eightfold.conformance.citation.BROKEN` has
-    which rule each breaks, by place in an operator's row, or by identity.
-    Raises `InputError` if there is none; the message names the nearest.
+    Mistakes cite rules by place or identity: see `eightfold.conformance.citation.BROKEN`.
     """
     if identity.upper() not in RULES:
         raise InputError(f"no rule {identity!r} in the spec; {_nearest(identity)}")
@@ -190,10 +188,7 @@ def rule(identity: str) -> SpecRule:
 
 
 def rules_of(name: str) -> list[SpecRule]:
-    """Return the rules of an operator's row in its order, of `GENERAL`, or of one identity.
-
-    Raises `InputError` if there are none; the message names the nearest.
-    """
+    """Return the rules of a row in its order, or of one identity; an error names the nearest."""
     found = [each for each in RULES.values() if name.upper() in (each.operator, each.identity)]
     if not found:
         raise InputError(f"no rule or row {name!r} in the spec; {_nearest(name)}")

@@ -184,10 +184,7 @@ def search_shared(scales: ArrayLike, bits: Literal[8, 32] = 8) -> tuple[Integers
 
 
 def code_of(codes: NDArray[Any]) -> Code:
-    """Return the type of ``codes``.
-
-    Raises `RejectedError` if it is neither int8 nor uint8.
-    """
+    """Return the type of ``codes``; raises `RejectedError` if it is neither int8 nor uint8."""
     if codes.dtype.name not in RANGES:
         raise RejectedError(f"codes must be int8 or uint8, not {codes.dtype}")
     return cast(Code, codes.dtype.name)

@@ -195,10 +195,7 @@ def pooled(
     rounding: str,
     code: Code = "int8",
 ) -> NDArray[Any]:
-    """Return `avg_pool` of windows with the sums ``total``, any shape.
-
-    Raises `UndefinedError` if scale or offset are not finite.
-    """
+    """Return `avg_pool` of windows with these sums, any shape; raises as it about the factors."""
     factors = np.array([scale, offset], dtype=np.float32)
     if not np.all(np.isfinite(factors)):
         raise UndefinedError(f"scale and offset must be finite, not {factors}")
