@@ -244,10 +244,7 @@ def _differences(x: Codes, inputs: Quantization, operator: str) -> Integers:
 
 
 def negate(x: Codes) -> Codes:
-    """Return NEG: ``-q`` of the code itself, in which -128 stays as it is.
-
-    LiteRT's kernel looks at no scale and no zero point.
-    """
+    """Return NEG: ``-q`` of the code, -128 as it is; scales and zero points have no effect."""
     return np.negative(x)
 
 

@@ -104,10 +104,7 @@ class Source:
 
 
 class _CheckedTable(table.Table):
-    """The accessor that the generated classes call, with every access checked.
-
-    `Vector` and `Union` of the base class read through `Get` and need no check of their own.
-    """
+    """The accessor of the generated classes, checked; `Vector` and `Union` read through `Get`."""
 
     __slots__ = ("_source", "_vtable", "_vtable_size")
 
