@@ -7,7 +7,7 @@ from amaranth.hdl import ResetInserter, Signal
 from eightfold.hw.array.depthwise_lines import DepthwiseLines
 from eightfold.isa import MIN_LINE
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.stream_transfers import simulate, simulated
+from tests.support.hardware.stream_transfers import put, simulate, simulated
 
 DEPTH = 16
 
@@ -31,14 +31,11 @@ def older_of(width, vectors, line, idle, dense, seed):
             if waiting and rng.random() >= idle:
                 kind = "dense" if rng.random() < dense else "depthwise"
             push = kind == "depthwise"
-            ctx.set(dut.i.valid, kind != "pause")
-            ctx.set(dut.i.depthwise, push)
+            put(ctx, dut.i, valid=kind != "pause", depthwise=push)
             vector = waiting.pop(0) if push else rng.integers(-128, 128, width)
             for d, byte in enumerate(vector):
                 ctx.set(dut.i.bytes[d], int(byte))
-            ctx.set(dut.line.push, push)
-            ctx.set(dut.line.write, place)
-            ctx.set(dut.line.read, (place - line) % DEPTH)
+            put(ctx, dut.line, push=push, write=place, read=(place - line) % DEPTH)
             place = (place + push) % DEPTH
             await ctx.tick()
 
@@ -97,11 +94,8 @@ async def test_line_may_change_from_one_vector_to_the_next(ctx, dut):
     second = []
     for index, vector in enumerate(vectors):
         line = lines[index % len(lines)]
-        ctx.set(dut.i.valid, 1)
-        ctx.set(dut.i.depthwise, 1)
-        ctx.set(dut.line.push, 1)
-        ctx.set(dut.line.write, index % DEPTH)
-        ctx.set(dut.line.read, (index - line) % DEPTH)
+        put(ctx, dut.i, valid=1, depthwise=1)
+        put(ctx, dut.line, push=1, write=index % DEPTH, read=(index - line) % DEPTH)
         ctx.set(dut.i.bytes[1], int(vector[1]))
         await ctx.tick()
         if index >= DEPTH:

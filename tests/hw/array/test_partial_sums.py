@@ -5,7 +5,7 @@ import pytest
 
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.stream_transfers import simulate, simulated
+from tests.support.hardware.stream_transfers import put, simulate, simulated
 
 BITS = 24
 
@@ -44,13 +44,11 @@ def test_adds_with_wrap_at_the_stated_distance(seed):
             if ahead < count:
                 ctx.set(dut.read_slot, slots[ahead])
             if 0 <= now < count:
-                ctx.set(dut.dot, int(dots[now]))
-                ctx.set(dut.carry, int(carries[now]))
-                ctx.set(dut.clear, int(clears[now]))
+                numbers = {"dot": dots[now], "carry": carries[now], "clear": clears[now]}
+                put(ctx, dut, **{name: int(number) for name, number in numbers.items()})
             if after >= 0:
                 got.append(ctx.get(dut.acc))
-                ctx.set(dut.write, int(writes[after]))
-                ctx.set(dut.write_slot, slots[after])
+                put(ctx, dut, write=int(writes[after]), write_slot=slots[after])
             await ctx.tick()
 
     simulate(dut, bench)
@@ -63,8 +61,7 @@ async def test_sum_wraps_at_both_int32_limits(ctx, dut, start):
     step = 1 if start > 0 else -1
     seen = []
     for clear, dot in ((1, start), (0, step)):
-        ctx.set(dut.clear, clear)
-        ctx.set(dut.dot, dot)
+        put(ctx, dut, clear=clear, dot=dot)
         await ctx.tick()
         ctx.set(dut.write, 1)
         seen.append(ctx.get(dut.acc))

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.delay import delay
-from tests.support.hardware.stream_transfers import simulate, transfers
+from tests.support.hardware.stream_transfers import put, simulate, transfers
 
 WORD = unsigned(16)
 
@@ -93,9 +93,7 @@ class Counted:
         self.pushes.append(self.words if take else None)
         self.words += take
         push = self.pushes.pop(0)
-        ctx.set(queue.take, take)
-        ctx.set(queue.push, push is not None)
-        ctx.set(queue.push_data, push or 0)
+        put(ctx, queue, take=take, push=push is not None, push_data=push or 0)
         ctx.set(queue.o.ready, ready)
         _, _, valid, word = await ctx.tick().sample(queue.o.valid, queue.o.payload)
         if valid and ready:

@@ -7,7 +7,7 @@ import pytest
 from amaranth.hdl import unsigned
 
 from eightfold.hw.blocks.fifo import Fifo
-from tests.support.hardware.stream_transfers import simulate
+from tests.support.hardware.stream_transfers import put, simulate
 
 
 def test_refuses_a_depth_of_no_words():
@@ -27,9 +27,7 @@ def test_holds_as_many_words_as_its_depth(depth):
             assert ctx.get(dut.w_rdy) == (len(held) < depth)
             assert ctx.get(dut.r_rdy) == bool(held)
             assert not held or ctx.get(dut.r_data) == held[0]
-            ctx.set(dut.w_en, writes)
-            ctx.set(dut.w_data, word)
-            ctx.set(dut.r_en, reads)
+            put(ctx, dut, w_en=writes, w_data=word, r_en=reads)
             accepts = writes and len(held) < depth
             del held[: reads and bool(held)]
             held.extend([word] * accepts)

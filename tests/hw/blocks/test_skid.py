@@ -5,7 +5,7 @@ import pytest
 from amaranth.hdl import ResetInserter, Signal, unsigned
 
 from eightfold.hw.blocks.skid import Bypass, Skid, Stage
-from tests.support.hardware.stream_transfers import simulate, transfers
+from tests.support.hardware.stream_transfers import put, simulate, transfers
 
 WORD = unsigned(16)
 
@@ -48,8 +48,7 @@ def test_a_lone_word_leaves_once(register):
     async def bench(ctx):
         ctx.set(dut.o.ready, 1)
         for cycle in range(8):
-            ctx.set(dut.i.valid, cycle == 2)
-            ctx.set(dut.i.payload, 100 + cycle)  # moves on behind the word
+            put(ctx, dut.i, valid=cycle == 2, payload=100 + cycle)  # moves on behind the word
             _, _, valid, word = await ctx.tick().sample(dut.o.valid, dut.o.payload)
             left.extend([word] * valid)
 

@@ -3,7 +3,7 @@
 
 from eightfold.hw.control.command_fetch import CommandFetch
 from eightfold.target.config import PRESETS
-from tests.support.hardware.stream_transfers import simulated
+from tests.support.hardware.stream_transfers import put, simulated
 
 ADDRESS, BYTES = 4096, 60
 
@@ -20,8 +20,7 @@ async def test_memory_is_asked_after_a_start_alone(ctx, dut):
                 asked.append((request.address, request.beats))
             await ctx.tick()
 
-    ctx.set(dut.address, ADDRESS)
-    ctx.set(dut.length, BYTES)
+    put(ctx, dut, address=ADDRESS, length=BYTES)
     ctx.set(dut.memory.request.ready, 1)
     await cycles(40)
     assert not asked

@@ -7,7 +7,7 @@ import pytest
 from eightfold.hw.control.counters import Counters
 from eightfold.isa import COUNTERS
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.stream_transfers import simulate
+from tests.support.hardware.stream_transfers import put, simulate
 
 COUNT = len(COUNTERS)
 
@@ -29,11 +29,7 @@ def test_a_read_counts_every_event_before_it(counters, density, gap, seed):
             events = sum((rng.random() < density) << k for k in range(COUNT))
             read = cycle % 2 == 0 and rng.random() < 2 / gap
             number = rng.randrange(1 << len(dut.number))
-            ctx.set(dut.clear, clear)
-            ctx.set(dut.running, running)
-            ctx.set(dut.events, events)
-            ctx.set(dut.read, read)
-            ctx.set(dut.number, number)
+            put(ctx, dut, clear=clear, running=running, events=events, read=read, number=number)
             before = list(totals)
             for k in range(COUNT):
                 totals[k] = 0 if clear else totals[k] + (counted >> k & 1)

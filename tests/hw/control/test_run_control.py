@@ -22,10 +22,7 @@ ENDS = ("finished", "fault", "soft_reset")
 class Bench:
     """Sets inputs, and looks at outputs after each cycle.
 
-    Attributes
-    ----------
-    cycle
-        Number of the cycle to come, 0 that of the first one.
+    ``cycle`` is the number of the cycle to come, 0 that of the first one.
     """
 
     def __init__(self, ctx, dut):

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from eightfold.hw.control.tokens import ENGINES, TokenCounter, Tokens
-from tests.support.hardware.stream_transfers import simulated
+from tests.support.hardware.stream_transfers import put, simulated
 
 
 @pytest.mark.slow
@@ -48,8 +48,7 @@ async def test_a_full_counter_stays_full(ctx, dut):
     highest = 4095  # as docs/isa.md says
     ctx.set(dut.give, 1)
     await ctx.tick().repeat(highest + 5)
-    ctx.set(dut.give, 0)
-    ctx.set(dut.take, 1)
+    put(ctx, dut, give=0, take=1)
     for _ in range(highest):
         assert ctx.get(dut.available)
         await ctx.tick()

@@ -10,7 +10,7 @@ from eightfold.hw.matrix.distance import MatrixDistance
 from eightfold.hw.matrix.operands import MatrixOperands
 from eightfold.hw.matrix.walk import DISTANCE
 from eightfold.target.config import AcceleratorConfig
-from tests.support.hardware.stream_transfers import simulated
+from tests.support.hardware.stream_transfers import put, simulated
 
 CONFIG = AcceleratorConfig.load("nano")
 WAYS = MatrixOperands.DEPTH + latency(CONFIG) + CONFIG.output_depth
@@ -38,11 +38,9 @@ async def test_vectors_keep_their_distance(ctx, dut, flow, written, seed):
             ready = before + own < WAYS and rng.random() < flow
             writes = before + own > 0 and rng.random() < written
             passes = before == 0 or distance == 0 or number + before < distance
-            ctx.set(dut.alone, before == 0)
-            ctx.set(dut.written, writes)
+            put(ctx, dut, alone=before == 0, written=writes)
             ctx.set(dut.i.valid, valid)
-            ctx.set(dut.i.payload.control.fire, fire)
-            ctx.set(dut.i.payload.control.last, last)
+            put(ctx, dut.i.payload.control, fire=fire, last=last)
             ctx.set(dut.i.payload.final, number == vectors - 1)
             ctx.set(dut.o.ready, ready)
             assert ctx.get(dut.o.valid) == (valid and passes)

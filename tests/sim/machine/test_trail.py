@@ -5,12 +5,12 @@ import pytest
 
 from eightfold.isa import Space
 from eightfold.sim.machine.accesses import runs
-from tests.hw.test_accelerator import every_engine, model_bytes
 from tests.support.hardware.command_streams import move, stream
 from tests.support.hardware.small_program import (
     ARENA_BYTES,
     CONFIG,
     assert_arena,
+    changed,
     program,
     random_model,
     run_model,
@@ -63,13 +63,10 @@ def test_a_byte_that_nothing_writes():
 
 
 def test_a_byte_of_the_matrix_engine_has_its_products():
-    rng = np.random.default_rng(4)
-    arena, model = rng.integers(0, 256, 512, dtype=np.uint8), model_bytes(rng)
-    items = every_engine()
-    store, fields, wait, signal = items[-1]
-    items[-1] = (store, fields | {"source": 601}, wait, signal)  # not what the VECTOR makes of it
-    lines, expected = message(stream(CONFIG, items), model, arena, 301 + 6)
-    assert lines[2] == "command 5 MATRIX writes SCRATCHPAD's 607"
+    arena, model = arena_and_model(4)
+    words = program(**changed("store", source=1024))  # not what the VECTOR makes of it
+    lines, expected = message(words, model, arena, 101 + 6)
+    assert lines[2] == "command 5 MATRIX writes SCRATCHPAD's 1030"
     assert lines[4].startswith("pass 0: [")
     assert lines[-1].endswith(f" = {expected}")
 

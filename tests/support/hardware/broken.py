@@ -14,10 +14,7 @@ from lab.formal.proof import Break
 def broken(component: type, fault: Break) -> Any:
     """Return a component of the same name, from its module's source with the fault.
 
-    Raises
-    ------
-    InputError
-        If the source has not exactly one place for the fault.
+    Raises `InputError` if the source has not exactly one place for the fault.
     """
     module = sys.modules[component.__module__]
     names: dict[str, Any] = {"__name__": module.__name__}

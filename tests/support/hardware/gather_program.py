@@ -38,14 +38,8 @@ class GatherProgram:
     ) -> None:
         """Add ``result[b, o, k] = x[b, o, indices[b, k]]``, as TFLite's GATHER computes it.
 
-        Parameters
-        ----------
-        x
-            Shape (batches, outer, limit, inner).
-        indices
-            Shape (batches, n).
-        spaces
-            Where the command finds ``x``, and where it writes.
+        ``x`` has shape (batches, outer, limit, inner), ``indices`` (batches, n); ``spaces`` are
+        where the command finds ``x``, and where it writes.
         """
         batches, outer, limit, inner = x.shape
         count = indices.shape[1]

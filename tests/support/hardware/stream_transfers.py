@@ -14,26 +14,11 @@ def transfers(
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Send random words of 16 bits, with random pauses on both sides.
 
-    On the way ``i.ready`` must not depend on ``o.ready`` within a cycle, unless it ``follows``, and
-    a word that was offered on ``o`` must stay until it is taken.
-
-    Parameters
-    ----------
-    dut
-        Component with the streams ``i`` and ``o``.
-    idle, stall
-        How likely no word is offered, and none is taken, in a cycle.
-    cycles
-        Length of the run.
-    seed
-        Of words and pauses.
-    follows
-        ``i.ready`` has to be 1 where ``o`` is ready or has no word, and 0 elsewhere.
-
-    Returns
-    -------
-    sent, received
-        (cycle, word) of every transfer on ``i``, and on ``o``.
+    ``idle`` and ``stall``: how likely no word is offered on ``i``, and none is taken on ``o``, in a
+    cycle. On the way ``i.ready`` must not depend on ``o.ready`` within a cycle, unless it
+    ``follows``: then it is 1 where ``o`` is ready or has no word, and 0 elsewhere. A word that was
+    offered on ``o`` must stay until it is taken. Returns (cycle, word) of every transfer on ``i``,
+    and on ``o``.
     """
     pauses = random.Random(seed)
     sent: list[tuple[int, int]] = []
@@ -45,8 +30,7 @@ def transfers(
             # A word that was offered stays until it is taken.
             if word is None and pauses.random() >= idle:
                 word = pauses.getrandbits(16)
-            ctx.set(dut.i.valid, word is not None)
-            ctx.set(dut.i.payload, word or 0)
+            put(ctx, dut.i, valid=word is not None, payload=word or 0)
             ready = pauses.random() >= stall
             before = ctx.get(dut.i.ready)
             ctx.set(dut.o.ready, ready)
@@ -67,6 +51,12 @@ def transfers(
 
     simulate(dut, bench)
     return sent, received
+
+
+def put(ctx: Any, component: Any, **values: Any) -> None:
+    """Set ports of a component, or fields of a port, by their names."""
+    for name, value in values.items():
+        ctx.set(getattr(component, name), value)
 
 
 def simulate(dut: Any, bench: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
