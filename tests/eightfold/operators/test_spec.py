@@ -13,7 +13,6 @@ from eightfold.operators.rules import (
     INT32_RANGE,
     SAME,
     Authority,
-    FixedQuantization,
     Granularity,
     SpecRow,
     TensorRule,
@@ -124,33 +123,6 @@ def test_there_are_38_operators_each_with_one_row() -> None:
     assert len({row.name for row in SPEC_ROWS}) == 38
     assert [row.entry.number for row in SPEC_ROWS] == list(range(1, 39))
     assert all(spec_row(row.name) is row for row in SPEC_ROWS)
-
-
-_BEYOND = """
-RELU RELU6 LEAKY_RELU PRELU HARD_SWISH TRANSPOSE_CONV STRIDED_SLICE SPLIT PACK UNPACK EXPAND_DIMS
-DEPTH_TO_SPACE RESIZE_NEAREST_NEIGHBOR REDUCE_MAX REDUCE_MIN ARG_MIN DEQUANTIZE
-"""
-
-
-@pytest.mark.parametrize("name", _BEYOND.split())
-def test_an_operator_beyond_the_table_has_no_row(name: str) -> None:
-    assert spec_row(name) is None
-
-
-def test_fixed_scales_are_exact_in_float32() -> None:
-    fixed = {
-        row.name: (rule.restriction.scale, rule.restriction.zero_point)
-        for row in SPEC_ROWS
-        for rule in row.outputs
-        if isinstance(rule.restriction, FixedQuantization)
-    }
-    assert fixed == {
-        "L2_NORMALIZATION": (0.0078125, 0),
-        "LOGISTIC": (0.00390625, -128),
-        "SOFTMAX": (0.00390625, -128),
-        "TANH": (0.0078125, 0),
-        "LOG_SOFTMAX": (0.0625, 127),
-    }
 
 
 def _parse(text: str) -> dict[str, _Fields]:

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.golden.requantize import requantize
 from eightfold.isa import ErrorCode, Space
 from eightfold.isa.decode import CommandError
 from eightfold.sim.machine.machine import Machine
-from eightfold.sim.stimuli.beats import records, requantize_fields
 from eightfold.sim.stimuli.copies import random_gather, random_move
 from eightfold.target.config import AcceleratorConfig
 from tests.support.hardware.command_streams import (
@@ -142,74 +140,6 @@ def test_a_region_outside_of_memory_is_refused() -> None:
         Machine(CONFIG, np.zeros(8192, np.uint8), MODEL, (8000, 200))
 
 
-@pytest.mark.parametrize("shared", [0, 1])
-@pytest.mark.parametrize("channels", [1, 4, 6, 9])
-def test_weights_and_parameters_reach_the_matrix_engine(channels: int, shared: int) -> None:
-    rng = np.random.default_rng(channels)
-    machine = new_machine(channels)
-    lanes = CONFIG.lanes
-    k = 5
-    groups = -(-channels // lanes)
-    chunks = -(-k // CONFIG.width)
-    last = channels - (groups - 1) * lanes
-    # Parameters at 0, weights at 1024 of the model region.
-    fields = requantize_fields(rng, channels)
-    stored = np.frombuffer(records(fields), np.uint8)
-    if shared:
-        fields |= {n: np.repeat(v[:1], channels) for n, v in fields.items() if n != "bias"}
-        stored = np.concatenate([stored[:16], fields["bias"].astype("<i4").view(np.uint8)])
-    model = machine.spaces[Space.MODEL]
-    model[: len(stored)] = stored
-    kernel = rng.integers(-128, 128, (channels, k), dtype=np.int8)
-    taps = np.zeros((groups * lanes, chunks * CONFIG.width), np.int8)
-    taps[:channels, :k] = kernel
-    words = np.full((groups, chunks, lanes, CONFIG.weight_word), 99, np.int8)
-    split = taps.reshape(groups, lanes, chunks, CONFIG.width).transpose(0, 2, 1, 3)
-    words[..., : CONFIG.width] = split
-    full = groups - (last < lanes)
-    parts = [words[:full].ravel(), words[full:, :, :last].ravel()]
-    buffers = np.concatenate(parts).view(np.uint8)
-    model[1024 : 1024 + len(buffers)] = buffers
-    pixels = 7
-    inputs = rng.integers(-128, 128, (pixels, k), dtype=np.int8)
-    machine.scratchpad[100 : 100 + pixels * k] = inputs.ravel()
-    sizes = {"address": 1024, "full": full * chunks, "partial": (groups - full) * chunks}
-    machine.run(
-        stream(
-            CONFIG,
-            [
-                weights(**sizes, partial_lanes=last),
-                parameters(channels=channels, shared=shared),
-                matrix(
-                    groups=groups, last_lanes=last, kc=chunks, y=pixels, base=100, y_step=k,
-                    columns=k, target=1000, target_group=lanes, target_y=channels,
-                ),
-            ],
-        )
-    )  # fmt: skip
-    acc = inputs.astype(np.int64) @ kernel.T.astype(np.int64)
-    expected = requantize(acc, **fields)
-    got = machine.scratchpad[1000 : 1000 + pixels * channels].reshape(pixels, channels)
-    np.testing.assert_array_equal(got, expected)
-
-
-def test_vector_looks_up_tables_that_move_loaded() -> None:
-    machine = new_machine()
-    entries = np.arange(256, dtype="<i4")[::-1] - 128
-    machine.spaces[Space.MODEL][:1024] = entries.view(np.uint8)
-    load = {"source_space": Space.MODEL, "target_space": Space.TABLES, "target": 1024, "run": 1024}
-    unit = {"requantize__multiplier": 1 << 30, "requantize__left": 1}
-    values = machine.scratchpad[:50].copy()
-    machine.run(
-        stream(
-            CONFIG,
-            [move("", "v", **load), vector("o", lookup_a=1, table_a=1, run=50, target=200, **unit)],
-        )
-    )
-    expected = entries[values.view(np.uint8)].astype(np.int8)
-    np.testing.assert_array_equal(machine.scratchpad[200:250], expected)
-
-
 WEIGHTS = weights(full=1)
 PARAMETERS = parameters(address=2032, channels=1)
 TO_TABLE = {"source_space": Space.MODEL, "target_space": Space.TABLES, "run": 4}
@@ -285,16 +215,6 @@ def test_what_the_machine_refuses(items: list[Item], code: ErrorCode, text: str)
         new_machine().run(stream(CONFIG, items))
     assert refused.value.code == code
     assert refused.value.index == len(items) + (text.endswith("left"))
-
-
-def test_padding_is_not_read() -> None:
-    machine = new_machine()
-    padded = {"rows": 2, "row0": -1, "row_step": 1, "columns": 1, "column0": 0}
-    fields = {"count1": 4, "source_a": -10, "a_step1": 10, "target": 100, "target_step1": 1}
-    machine.scratchpad[[0, 10]] = 3, 5
-    unit = {"requantize__multiplier": 1 << 30, "requantize__left": 1}
-    machine.run(stream(CONFIG, [vector(**padded, **fields, **unit, fill=-9)]))
-    np.testing.assert_array_equal(machine.scratchpad[100:104], [-9, 3, 5, -9])
 
 
 def test_a_record_with_unused_bits_is_refused() -> None:
