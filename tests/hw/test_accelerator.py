@@ -9,24 +9,27 @@ from eightfold import isa
 from eightfold.hw.accelerator import Accelerator
 from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.ports import BURST
-from eightfold.isa import REQUANTIZE_LAYOUT, Space
+from eightfold.isa import Space
 from eightfold.isa.instructions import RECORD
-from eightfold.isa.shapes import pack
 from eightfold.sim.machine.tokens import check_tokens
 from eightfold.sim.simulator.sources import source_of
 from eightfold.sim.simulator.system import Run, run_system
 from eightfold.target.memory import MemoryTiming
-from tests.support.hardware.command_streams import matrix, move, stream, vector
-from tests.support.hardware.small_program import CONFIG, assert_arena
+from tests.support.hardware.command_streams import matrix, move, stream
+from tests.support.hardware.small_program import (
+    ARENA_BYTES,
+    CONFIG,
+    INDICES,
+    ITEMS,
+    PARAMETERS,
+    TABLE,
+    WEIGHTS,
+    assert_arena,
+    program,
+    random_model,
+)
 
 pytestmark = pytest.mark.slow
-
-PIXELS = 20
-
-ARENA = 512
-
-LOADED, STORED = (3, PIXELS * CONFIG.width), (301, PIXELS * CONFIG.lanes)
-"""Bytes of the arena that `every_engine` reads and writes: the first one, how many."""
 
 
 def beats(start, size):
@@ -34,58 +37,17 @@ def beats(start, size):
     return -(-(start + size) // CONFIG.port) - start // CONFIG.port
 
 
-def model_bytes(rng):
-    """Return a buffer of weights, then a bank of parameters."""
-    weights = rng.integers(-128, 128, CONFIG.lanes * CONFIG.weight_word, dtype=np.int8).tobytes()
-    fields = {
-        "bias": rng.integers(-1000, 1000, CONFIG.lanes),
-        "left": 0,
-        "multiplier": rng.integers(1 << 30, 1 << 31, CONFIG.lanes),
-        "single": rng.integers(0, 2, CONFIG.lanes),
-        "right": rng.integers(6, 9, CONFIG.lanes),
-        "rounding": 0,
-        "zero_point": rng.integers(-128, 128, CONFIG.lanes),
-        "low": -128,
-        "high": 127,
-    }
-    fields["right"] += 31 * fields["single"]
-    records = pack(REQUANTIZE_LAYOUT, fields)
-    return weights + b"".join(record.to_bytes(16, "little") for record in records)
+READS = [
+    (WEIGHTS, CONFIG.lanes * CONFIG.weight_word),
+    (PARAMETERS, CONFIG.lanes * RECORD),
+    (TABLE, 1024),
+    (5, 32),
+    (INDICES, 32),
+]
+"""Runs of bytes of model and arena that the small program reads: the first one, how many."""
 
-
-def every_engine():
-    """Return a 1x1 convolution of the arena's first pixels, plus 7."""
-    (loaded, bytes_in), (stored, bytes_out) = LOADED, STORED
-    weight_bytes = CONFIG.lanes * CONFIG.weight_word
-    rescale = {"requantize.multiplier": 1 << 30, "requantize.single": 1, "requantize.right": 30}
-    return [
-        (isa.WEIGHTS, {"address": 0, "full": 1}, "", ""),
-        (isa.PARAMETERS, {"address": weight_bytes, "channels": CONFIG.lanes}, "", ""),
-        move("", "a", source_space=Space.ARENA, source=loaded, target=17, run=bytes_in),
-        move("", "v", source_space=Space.FILL, fill=7, target=400, run=bytes_out),
-        matrix(
-            "o",
-            "v",
-            last_lanes=CONFIG.lanes,
-            x=PIXELS,
-            x_step=CONFIG.width,
-            base=17,
-            columns=bytes_in,
-            target=601,
-            target_x=CONFIG.lanes,
-        ),
-        vector(
-            "oa",
-            "o",
-            combine=isa.Combine.ADD,
-            source_a=601,
-            source_b=400,
-            target=900,
-            run=bytes_out,
-            **rescale,
-        ),
-        move("v", "", target_space=Space.ARENA, source=900, target=stored, run=bytes_out),
-    ]
+WRITES = [(101, 32), *((201 + 7 * row, 4) for row in range(5))]
+"""Those that it writes."""
 
 
 def counters_on_icarus(config, items, model, arena_bytes):
@@ -109,15 +71,14 @@ def held_beside_a_fill():
     """Return the cycles in which a layer with a result per vector is held up, and those of the
     FILL beside it, which has more to write.
     """
-    rng = np.random.default_rng(2)
-    lanes, width = CONFIG.lanes, CONFIG.width
     items = [
-        (isa.WEIGHTS, {"address": 0, "full": 1}, "", ""),
-        (isa.PARAMETERS, {"address": lanes * CONFIG.weight_word, "channels": lanes}, "", ""),
+        ITEMS["weights"],
+        ITEMS["parameters"],
         move("", "", source_space=Space.FILL, target=512, run=256, count0=64),
-        matrix("", "", last_lanes=lanes, x=300, columns=width, target=256),
+        matrix("", "", last_lanes=CONFIG.lanes, x=300, columns=CONFIG.width, target=256),
     ]
-    counters = counters_on_icarus(CONFIG, items, model_bytes(rng), ARENA)
+    model = random_model(np.random.default_rng(2))
+    counters = counters_on_icarus(CONFIG, items, model, ARENA_BYTES)
     return counters["MATRIX_HELD"], counters["MOVER_BUSY"]
 
 
@@ -161,16 +122,15 @@ def test_constants_yield_to_the_movers_reads(name):
 @pytest.mark.usual("seed")
 def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
     rng = np.random.default_rng(seed)
-    words = stream(CONFIG, every_engine())
-    model = model_bytes(rng)
+    words, model = program(), random_model(rng)
     check_tokens(CONFIG, words)
-    arenas = rng.integers(0, 256, (2, ARENA), dtype=np.uint8)
+    arenas = rng.integers(0, 256, (2, ARENA_BYTES), dtype=np.uint8)
     result = run_system(
         CONFIG,
         simulator,
         words=words,
         model=model,
-        arena_bytes=ARENA,
+        arena_bytes=ARENA_BYTES,
         runs=[Run(inputs={0: arena}) for arena in arenas],
         seed=seed,
         stall=stall,
@@ -180,35 +140,35 @@ def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
     for run, arena in zip(result.runs, arenas, strict=True):
         assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
         assert_arena(run.arena, CONFIG, words, model, arena)
-        assert run.counters["MATRIX_ISSUE"] == PIXELS
-        reads = [(0, 4 * len(words)), (0, len(model)), LOADED]
+        assert run.counters["MATRIX_ISSUE"] == ITEMS["matrix"][1]["x"]
+        reads = [(0, 4 * len(words)), *READS]
         assert run.counters["READ_BEATS"] == sum(beats(*each) for each in reads)
-        assert run.counters["WRITE_BEATS"] == beats(*STORED)
+        assert run.counters["WRITE_BEATS"] == sum(beats(*each) for each in WRITES)
 
 
 LATE = {"MATRIX_WEIGHTS": isa.WEIGHTS, "MATRIX_PARAMETERS": isa.PARAMETERS}
 """By the counter of cycles in which a matrix command waits: what memory is asked for last."""
 
-FILLS = [move(source_space=Space.FILL, target=1600 + 200 * i, run=200) for i in range(12)]
+FILLS = [move(source_space=Space.FILL, target=1060 + 80 * i, run=80) for i in range(12)]
 """More than a queue holds: what is behind them in the stream comes much later."""
 
 
 @pytest.mark.parametrize("counter", LATE)
 def test_counts_what_the_matrix_engine_waits_for(counter):
     rng = np.random.default_rng(0)
-    items = every_engine()
+    items = list(ITEMS.values())
     late = [item for item in items if item[0] is LATE[counter]]
     early = [item for item in items[:4] if item not in late]
     words = stream(CONFIG, [*early, *FILLS, *late, *items[4:]])
-    model = model_bytes(rng)
+    model = random_model(rng)
     check_tokens(CONFIG, words)
-    arena = rng.integers(0, 256, ARENA, dtype=np.uint8)
+    arena = rng.integers(0, 256, ARENA_BYTES, dtype=np.uint8)
     (run,) = run_system(
         CONFIG,
         "verilator",
         words=words,
         model=model,
-        arena_bytes=ARENA,
+        arena_bytes=ARENA_BYTES,
         runs=[Run(inputs={0: arena})],
         timeout=2000,
         limit=20_000,
