@@ -264,8 +264,7 @@ def header(kind: str, output: Path | None) -> None:
 
     With --format the registers as CMSIS-SVD or SystemRDL.
     """
-    from eightfold.isa.c_header import c_header
-    from eightfold.isa.register_map import svd, systemrdl
+    from eightfold.isa.headers import c_header, svd, systemrdl
 
     text = {"c": c_header, "svd": svd, "rdl": systemrdl}[kind]()
     if output is None:

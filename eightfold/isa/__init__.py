@@ -5,8 +5,8 @@ plain values, without an HDL. ``isa.MATRIX`` is what a command is, an ``isa.Matr
 of them with its fields. `shapes` puts numbers into the words and `decode` takes them apart again,
 also for people; `streams` has the words between the memory's fetchers and the MAC array. `issued`
 is a command with what it reads and writes, as the compiler makes it, and orders engines by that;
-`shares` says whose the cycles are. `document` and `c_header` write the set down for people and for
-C. What is defined is here too: ``from eightfold import isa``.
+`shares` says whose the cycles are. `document` and `headers` write the set down for people, for C
+and for debuggers. What is defined is here too: ``from eightfold import isa``.
 
 The ground that compiler, hardware and simulation stand on: it imports `eightfold.target.config` and
 `eightfold.common.errors`, and everybody may import it.

@@ -30,9 +30,14 @@ class Register:
     fields: tuple[Entry, ...] = ()
 
     @property
-    def layout(self) -> Layout:
+    def entries(self) -> tuple[Entry, ...]:
         """The fields, or one field ``value``."""
-        return aligned_layout(self.fields or (Entry("value", unsigned(32), self.text),))
+        return self.fields or (Entry("value", unsigned(32), self.text),)
+
+    @property
+    def layout(self) -> Layout:
+        """Where the `entries` lie."""
+        return aligned_layout(self.entries)
 
 
 CONFIGURATION_0 = (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from eightfold.common.files import Content
-from eightfold.isa.c_header import PREFIX, c_header
+from eightfold.isa.headers import PREFIX, c_header
 
 FOLDER = Path(__file__).parent
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.isa.c_header import ENUMS as C_ENUMS
-from eightfold.isa.c_header import c_header
 from eightfold.isa.decode import command_places
 from eightfold.isa.document import DOCUMENT, ENUMS, comments, isa_document
+from eightfold.isa.headers import ENUMS as C_ENUMS
+from eightfold.isa.headers import c_header
 from eightfold.isa.registers import Access
 from eightfold.isa.shapes import pack
 from tests.support.command import Call

@@ -296,7 +296,7 @@ from eightfold.compiler import compile_network
 from eightfold.compiler.artifacts import write_compiled
 from eightfold.target.config import PRESETS
 from eightfold.estimate.estimate import estimate_network
-from eightfold.isa.c_header import c_header
+from eightfold.isa.headers import c_header
 from eightfold.isa.document import isa_document
 from eightfold.operators import load_model
 graph = load_model(Path(sys.argv[1]))
