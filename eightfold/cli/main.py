@@ -194,7 +194,7 @@ def _run_program(
     output: Path | None,
 ) -> int:
     """Run a network of TPU-MLIR, and return the exit status."""
-    from eightfold.run.program import run_program
+    from eightfold.run.simulate import run_program
 
     context = click.get_current_context()
     known = {"model", "input_file", "backend", "config", "seed", "output"}

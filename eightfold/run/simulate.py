@@ -1,5 +1,6 @@
 """Run a compiled network on the accelerator, what is left to golden in this process.
 
+`run_program` does so with a network of TPU-MLIR's forms, and compares it with golden.
 `eightfold.Session` compiles, calls `simulate_network`, or `board_runs` for an FPGA, and makes
 `eightfold.run.report` of its runs. Simulators and boards know streams and memory, not networks:
 this is where the two meet.
@@ -10,15 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eightfold import isa
-from eightfold.common.errors import HardwareError
+from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.progress import OnProgress
 from eightfold.compiler import Compiled, CompiledNetwork
+from eightfold.compiler.tpu_mlir.program import Program
+from eightfold.golden.tpu_mlir.numbers import from_int8, to_int8
 from eightfold.isa.shares import Work, shares, work
 from eightfold.model import Graph, Operator
 from eightfold.operators import run_graph
@@ -26,7 +29,8 @@ from eightfold.run.report.result import StreamRecord
 from eightfold.sim.simulator.memory_image import WORK
 from eightfold.sim.simulator.sources import AcceleratorSource
 from eightfold.sim.simulator.system import Run, RunResult, run_system
-from eightfold.sim.simulator.toolchain import Simulator
+from eightfold.sim.simulator.toolchain import Simulator, checked_simulator
+from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
 
 Tensors = dict[int, np.ndarray]
@@ -74,41 +78,20 @@ def simulate_network(
     """Run a compiled network once for each input of ``batch``: one simulation per stream.
 
     Runs of a network with variables follow each other: each begins with the state that the one
-    before has left, in memory. Of several streams each run then has simulations of its own.
+    before has left, in memory. Of several streams each run then has simulations of its own. Raises
+    `HardwareError` if the accelerator stops with an error; `InputError` from operators in golden,
+    or if a tool is missing; `eightfold.sim.simulator.runner.BenchFailed` if a run does not end, or
+    a rule of the buses is broken.
 
-    Parameters
-    ----------
-    graph, network
-        A model, and what `eightfold.compiler.compile_network` has made of it.
-    batch
-        Input tensors by index, for each inference; the values of variables for the first one, where
-        they are not initial.
-    reference
-        ``litert`` or ``tflm``: whose kernels operators in golden equal; as the network's.
-    source
-        What is simulated in place of the accelerator's RTL.
-    trace
-        File for the simulation's waves.
-    on_progress
-        Called while a simulation is built and runs.
-    record
-        Keep when the commands of each stream ran.
-    memory
-        How long the simulated memory takes.
-    in_golden
-        Computes the operators that are left to golden; None: `eightfold.operators.run_graph`, which
-        takes graphs that were not rewritten.
-    stall, seed
-        As `eightfold.sim.simulator.system.run_system` takes them.
-
-    Raises
-    ------
-    HardwareError
-        If the accelerator stops with an error.
-    InputError
-        From operators in golden, or if a tool is missing.
-    eightfold.sim.simulator.runner.BenchFailed
-        If a run does not end, or a rule of the buses is broken.
+    ``graph``, ``network``: a model, and what `eightfold.compiler.compile_network` has made of it;
+    ``batch``: input tensors by index, for each inference; the values of variables for the first
+    one, where they are not initial. ``reference``: ``litert`` or ``tflm``, whose kernels operators
+    in golden equal, as the network's; ``in_golden``: computes these; None:
+    `eightfold.operators.run_graph`, which takes graphs that were not rewritten. ``source``: what is
+    simulated in place of the accelerator's RTL; ``trace``: file for the simulation's waves;
+    ``on_progress``: called while a simulation is built and runs; ``record``: keep when the commands
+    of each stream ran; ``memory``: how long the simulated memory takes; ``stall``, ``seed``: as
+    `eightfold.sim.simulator.system.run_system` takes them.
     """
     compute = in_golden or (lambda tensors, ops: run_graph(graph, tensors, reference, ops))
 
@@ -289,3 +272,67 @@ def operator_counters(compiled: Compiled, result: RunResult) -> dict[int, dict[s
         operator: dict(zip(COUNTERS, counted.tolist(), strict=True))
         for operator, counted in found.items()
     }
+
+
+class ProgramRun(NamedTuple):
+    """Real values of the outputs, as the source has them; how it ran in words; and how many codes
+    of a simulation are not golden's."""
+
+    outputs: dict[str, NDArray[np.float32]]
+    lines: tuple[str, ...]
+    wrong: int = 0
+
+
+def run_program(
+    path: Path,
+    inputs: Mapping[str, NDArray] | None,
+    backend: str,
+    config: str,
+    seed: int = 0,
+    progress: OnProgress | None = None,
+) -> ProgramRun:
+    """Run a file of `eightfold.compiler.tpu_mlir.program`.
+
+    Raises `InputError` if the file or the inputs are bad, a tool is missing, or the network does
+    not fit.
+
+    ``inputs``: real values by name, as the source has them; None draws codes with ``seed``.
+    ``backend``: ``golden``, ``verilator`` or ``icarus``.
+    """
+    program = Program.load(path)
+    rng = np.random.default_rng(seed)
+    given = inputs or {
+        value.name: value.real(
+            from_int8(rng.integers(-128, 128, value.shape).astype(np.int8), value.code)
+        )
+        for value in program.values[: program.inputs]
+    }
+    codes = program.run(given)
+    results = {program.values[index].name: index for index in program.outputs}
+    outputs = {name: program.values[index].real(codes[index]) for name, index in results.items()}
+    if backend == "golden":
+        return ProgramRun(outputs, (f"{len(program.forms)} forms in golden",))
+    if backend not in ("verilator", "icarus"):
+        raise InputError(
+            f"--backend {backend}: a network of TPU-MLIR runs in golden or a simulator"
+        )
+    checked_simulator(backend)
+    network = program.network(AcceleratorConfig.load(config))
+    compiled = network.compile(keep=not set(program.outputs) <= set(network.graph.outputs))
+    held = {index: to_int8(codes[index]) for index in range(program.inputs)}
+    (run,) = simulate_network(
+        network.graph, compiled, [held], simulator=backend, seed=seed, on_progress=progress
+    )
+    wrong = {
+        name: int(np.sum(run.tensors[index] != to_int8(codes[index])))
+        for name, index in results.items()
+    }
+    sizes = {name: codes[index].size for name, index in results.items()}
+    lines = [
+        f"{name}: {wrong[name]} of {sizes[name]} codes are not golden's"
+        if wrong[name]
+        else f"{name}: all {sizes[name]} codes equal golden"
+        for name in results
+    ]
+    summary = f"{len(program.forms)} forms on {config}, {run.cycles:,} cycles in {backend}"
+    return ProgramRun(outputs, (summary, *lines), sum(wrong.values()))

@@ -13,7 +13,7 @@ from eightfold.golden.tpu_mlir.numbers import to_int8
 from eightfold.importer import Refused
 from eightfold.importer.network import Layer, Network
 from eightfold.importer.tpu_mlir import METHODS, Histogram, Method, backward, import_program
-from eightfold.run.program import run_program
+from eightfold.run.simulate import run_program
 from eightfold.target.config import PRESETS
 from tests.support.command import Call, refusal
 from tests.support.float_networks import float_network, samples
