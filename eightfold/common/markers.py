@@ -1,4 +1,6 @@
-"""The part of a Markdown document that a command writes, between two comments."""
+"""The part of a Markdown document that a command writes, between two comments, and its tables."""
+
+from collections.abc import Iterable, Sequence
 
 
 def begin(name: str) -> str:
@@ -21,3 +23,14 @@ def replace_between(text: str, name: str, content: str) -> str:
     if not (found and found_end):
         raise ValueError(f"the markers {begin(name)} and {end(name)} are missing")
     return f"{head}{found}\n{content}{found_end}{tail}"
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], text: int | None = None) -> str:
+    """Return a Markdown table, the first ``text`` columns to the left, the others to the right.
+
+    Without ``text`` all columns are to the left.
+    """
+    left = len(head) if text is None else text
+    align = "|" + "---|" * left + "--:|" * (len(head) - left)
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    return "\n".join([lines[0], align, *lines[1:]]) + "\n"

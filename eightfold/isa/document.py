@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from eightfold import isa
+from eightfold.common.markers import markdown
 from eightfold.isa.decode import Place, command_places, places
 from eightfold.isa.shapes import Enumeration
 
@@ -117,7 +118,7 @@ def isa_document() -> str:
     """Return the document."""
     parts = [
         _INTRODUCTION,
-        _table(("bits", "field", "shape", "meaning"), _record_rows()),
+        markdown(("bits", "field", "shape", "meaning"), _record_rows()),
         "## Commands\n\nThe first word of every command:\n",
         _fields_table(command_places(isa.Opcode.END)[: len(isa.HEADER)]),
         "WEIGHTS, PARAMETERS, BEGIN and END take and give no tokens.\n",
@@ -125,11 +126,11 @@ def isa_document() -> str:
         "## Values of fields\n",
         *(part for members in ENUMS for part in _enum(members)),
         _ERRORS,
-        _table(("code", "name", "meaning"), _values(isa.ErrorCode)),
+        markdown(("code", "name", "meaning"), _values(isa.ErrorCode)),
         _REGISTERS,
-        _table(("offset", "register", "access", "bits", "field", "meaning"), _register_rows()),
+        markdown(("offset", "register", "access", "bits", "field", "meaning"), _register_rows()),
         "### Counters\n\nCleared by the doorbell, counted until the accelerator stops.\n",
-        _table(("offset", "register", "counts"), _counter_rows()),
+        markdown(("offset", "register", "counts"), _counter_rows()),
     ]
     return "\n".join(parts)
 
@@ -172,7 +173,7 @@ def _fields_table(fields: Iterable[Place]) -> str:
         )
         for place in fields
     ]
-    return _table(("word", "bits", "field", "shape", "meaning"), rows)
+    return markdown(("word", "bits", "field", "shape", "meaning"), rows)
 
 
 def _record_rows() -> Iterator[tuple[str, ...]]:
@@ -182,7 +183,7 @@ def _record_rows() -> Iterator[tuple[str, ...]]:
 
 def _enum(members: type[Enumeration]) -> Iterator[str]:
     yield f"### {members.__name__}\n\n{inspect.getdoc(members)}\n"
-    yield _table(("value", "name", "meaning"), _values(members))
+    yield markdown(("value", "name", "meaning"), _values(members))
 
 
 def _values(members: type[Enumeration]) -> Iterator[tuple[str, ...]]:
@@ -216,9 +217,3 @@ def _shape(place: Place) -> str:
 
 def _bits(low: int, width: int) -> str:
     return str(low) if width == 1 else f"{low + width - 1}:{low}"
-
-
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [f"| {' | '.join(line)} |" for line in (head, *rows)]
-    lines.insert(1, "|" + "---|" * len(head))
-    return "\n".join(lines) + "\n"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from eightfold.common.markers import markdown
 from eightfold.synth.netlist import top_module
 
 # Cells by name pattern: (LUT, LUT equivalents, flip-flops, DSP, block RAM of 16 or 18 Kbit).
@@ -68,6 +69,11 @@ class Area:
     dsps: int
     rams: int
 
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """What tables show of it."""
+        return tuple(map(str, (self.lut4_equivalents, self.ffs, self.dsps, self.rams)))
+
 
 def area_of(cells: Mapping[str, int], family: str) -> Area:
     """Return the area of a netlist from its number of cells by type."""
@@ -102,6 +108,16 @@ def component_of(name: str) -> Component:
     return tuple(re.sub(r"\d+$", "*", part) for part in path[:DEPTH])
 
 
+def cells_by_component(top: dict[str, Any]) -> dict[Component, Counter[str]]:
+    """Return numbers of cells by type of each component, those within others included."""
+    cells: defaultdict[Component, Counter[str]] = defaultdict(Counter)
+    for name, cell in top["cells"].items():
+        known = component_of(name)
+        for level in range(len(known) + 1 if cell["type"] != "$scopeinfo" else 0):
+            cells[known[:level]][cell["type"]] += 1
+    return cells
+
+
 def largest_first(areas: Mapping[Component, float]) -> list[Component]:
     """Return the components that are not too small, each behind the one around it."""
     least = LEAST * areas[()]
@@ -121,13 +137,7 @@ def parts_of(netlist: dict[str, Any], family: str) -> dict[str, Area]:
     A cell belongs to the component whose signal it drives. Numbered copies, such as lanes, are one
     entry, ``lane*``. The unit itself is the entry ``""``.
     """
-    cells: defaultdict[Component, Counter[str]] = defaultdict(Counter)
-    for name, cell in top_module(netlist)["cells"].items():
-        if cell["type"] == "$scopeinfo":
-            continue
-        known = component_of(name)
-        for level in range(len(known) + 1):
-            cells[known[:level]][cell["type"]] += 1
+    cells = cells_by_component(top_module(netlist))
     areas = {path: area_of(counts, family) for path, counts in cells.items()}
     shown = largest_first({path: area.lut4_equivalents for path, area in areas.items()})
     return {".".join(path): areas[path] for path in shown}
@@ -135,8 +145,5 @@ def parts_of(netlist: dict[str, Any], family: str) -> dict[str, Area]:
 
 def parts_table(parts: dict[str, Area]) -> str:
     """Return the areas as a Markdown table; what lies within another component is indented."""
-    lines = ["| Component | LUTs | FFs | DSPs | RAMs |", "|---|--:|--:|--:|--:|"]
-    for name, area in parts.items():
-        figures = (area.lut4_equivalents, area.ffs, area.dsps, area.rams)
-        lines.append(f"| {indented(name) or 'whole'} | {' | '.join(map(str, figures))} |")
-    return "\n".join(lines) + "\n"
+    rows = [(indented(name) or "whole", *area.figures) for name, area in parts.items()]
+    return markdown(("Component", "LUTs", "FFs", "DSPs", "RAMs"), rows, text=1)

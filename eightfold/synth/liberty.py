@@ -5,7 +5,7 @@ are counted apart, as bits: they become RAM macros, whose area no liberty file o
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,9 +13,10 @@ from typing import Any
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import write_file
+from eightfold.common.markers import markdown
 from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
-from eightfold.synth.area import Component, component_of, indented, largest_first
+from eightfold.synth.area import cells_by_component, indented, largest_first
 from eightfold.synth.netlist import top_module
 from eightfold.synth.tools import Stage, digest_of, find_tool, kept, own_steps, synthesize
 from eightfold.target.config import AcceleratorConfig
@@ -149,23 +150,24 @@ def _counts(top: dict[str, Any], library: Library) -> dict[str, Any]:
     """Return the figures of `GateCount` that a netlist of the library's cells has."""
     memories: Counter[str] = Counter()
     types: Counter[str] = Counter()
-    parts: defaultdict[Component, float] = defaultdict(float)
     unmapped: set[str] = set()
-    for name, cell in top["cells"].items():
+    for cell in top["cells"].values():
         kind = cell["type"]
         if kind == "$mem_v2":
             words, bits = (int(cell["parameters"][p], 2) for p in ("SIZE", "WIDTH"))
             memories[f"{words} x {bits}"] += 1
         elif kind in library.areas:
             types[kind] += 1
-            known = component_of(name)
-            for level in range(len(known) + 1):
-                parts[known[:level]] += library.areas[kind] / library.nand2
         elif kind != "$scopeinfo":
             unmapped.add(kind)
     if unmapped:
         raise InputError(f"no cell of the library for {', '.join(sorted(unmapped))}")
-    area = {kind: count * library.areas[kind] / library.nand2 for kind, count in types.items()}
+    gates = {kind: area / library.nand2 for kind, area in library.areas.items()}
+    area = {kind: count * gates[kind] for kind, count in types.items()}
+    parts = {
+        path: sum(count * gates.get(kind, 0.0) for kind, count in counts.items())
+        for path, counts in cells_by_component(top).items()
+    }
     return {
         "gates": round(sum(area.values()), 1),
         "sequential": round(sum(area[kind] for kind in types if kind in library.sequential), 1),
@@ -196,9 +198,7 @@ def gate_parts(results: list[GateCount]) -> str:
     tables = []
     for row in results:
         if len(row.parts) > 1:
-            lines = [f"Components of {row.unit} ({row.config_name}):", "", "| Component | kGE |"]
-            lines += ["|---|--:|"]
-            for name, gates in row.parts.items():
-                lines.append(f"| {indented(name)} | {gates / 1000:.1f} |")
-            tables.append("\n".join(lines) + "\n")
+            rows = [(indented(name), f"{gates / 1000:.1f}") for name, gates in row.parts.items()]
+            table = markdown(("Component", "kGE"), rows, text=1)
+            tables.append(f"Components of {row.unit} ({row.config_name}):\n\n{table}")
     return "\n".join(tables)

@@ -9,7 +9,7 @@ from typing import Any
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import write_file
-from eightfold.common.markers import replace_between
+from eightfold.common.markers import markdown, replace_between
 from eightfold.synth.area import Area, component_of, parts_table
 from eightfold.target.config import AcceleratorConfig
 
@@ -89,10 +89,8 @@ def slow_table(timing: Timing, clocks: Iterable[float]) -> str:
         if any(counts):
             rows.append((counts, name or "whole"))
     rows.sort(key=lambda row: (row[0][::-1], row[1]), reverse=True)
-    head = [f"below {mhz:g} MHz" for mhz in clocks]
-    lines = [f"| End points | {' | '.join(head)} |", f"|---|{'--:|' * len(clocks)}"]
-    lines += [f"| {name} | {' | '.join(map(str, counts))} |" for counts, name in rows]
-    return "\n".join(lines) + "\n"
+    head = ("End points", *(f"below {mhz:g} MHz" for mhz in clocks))
+    return markdown(head, [(name, *map(str, counts)) for counts, name in rows], text=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,13 +173,11 @@ PART = "synthesis table"
 
 def markdown_table(results: Iterable[SynthesisResult]) -> str:
     """Return the figures as a Markdown table, one row per result."""
-    rows = list(results)
-    lines = [
-        "| Unit | Configuration | Device | LUTs | FFs | DSPs | RAMs "
-        "| MHz worst / median | Seeds | Seconds |",
-        "|---|---|---|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    for row in rows:
+    results = list(results)
+    head = ("Unit", "Configuration", "Device", "LUTs", "FFs", "DSPs", "RAMs")
+    head += ("MHz worst / median", "Seeds", "Seconds")
+    rows = []
+    for row in results:
         config = row.config
         device = row.device if row.speed is None else f"{row.device}, speed {row.speed}"
         blocks = "" if row.blocks is None else f", blocks of {row.blocks}"
@@ -191,14 +187,14 @@ def markdown_table(results: Iterable[SynthesisResult]) -> str:
             row.unit,
             f"{row.config_name} ({config.lanes}x{config.width}, {config.multiplier})",
             device,
-            *map(str, (row.area.lut4_equivalents, row.area.ffs, row.area.dsps, row.area.rams)),
+            *row.area.figures,
             " / ".join(str(int(mhz)) for mhz in clocks) or "not routed",
             f"{len(routing)}{blocks}" if routing else "",
             f"{row.seconds:.0f}" + (f" + {statistics.mean(routing):.0f}" if routing else ""),
         ]
-        lines.append(f"| {' | '.join(columns)} |")
-    tools = sorted({tool for row in rows for tool in row.tools})
-    return "\n".join([*lines, "", f"Measured with {', '.join(tools)}."]) + "\n"
+        rows.append(columns)
+    tools = sorted({tool for row in results for tool in row.tools})
+    return f"{markdown(head, rows, text=3)}\nMeasured with {', '.join(tools)}.\n"
 
 
 CLOCKS = (90, 100, 110)

@@ -21,8 +21,9 @@ from eightfold.campaign.store import Results
 from eightfold.campaign.suite import suites
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT, write_file
+from eightfold.common.markers import markdown
 from eightfold.common.program import one_line_errors
-from lab.documents.part import Part, markdown, number, table_part
+from lab.documents.part import Part, number, table_part
 
 SCHEMA_VERSION = 1
 

@@ -17,18 +17,18 @@ import click
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.extras import needs_extra, require_module
 from eightfold.common.files import IMPORT_ROOT, write_file
-from eightfold.common.markers import replace_between
+from eightfold.common.markers import markdown, replace_between
 from eightfold.common.program import CONFIG_HELP, one_line_errors
 from eightfold.common.terminal import terminal_progress
 from eightfold.compiler.passes import prepare
 from eightfold.estimate.estimate import Estimate, estimate
 from eightfold.model import Graph
 from eightfold.operators import load_model
-from eightfold.run.report import OperatorReport, RunResult, mac_limit
+from eightfold.run.report.result import OperatorReport, RunResult, mac_limit
 from eightfold.run.session import Session
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import PROFILES, MemoryTiming
-from lab.documents.part import markdown, number, percent
+from lab.documents.part import number, percent
 
 CHART = Path("docs/images/cycles.svg")
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from eightfold.common.markers import markdown
 from eightfold.conformance.adapters.adapter import ModelRunner, load_adapter
 from eightfold.conformance.judge.dot import OF_TILES as STEP_MISTAKES
 from eightfold.conformance.judge.forms import FORMS
@@ -29,7 +30,7 @@ from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.frozen import RECIPES, Recipe, recipes, write_set
 from eightfold.conformance.vectors.models import model_cases
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
-from lab.documents.part import Part, markdown, number, percent, table_part
+from lab.documents.part import Part, number, percent, table_part
 from lab.measure import impact
 
 FILE = Path("conformance/vectors") / RECIPES

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from eightfold.common.markers import markdown
 from eightfold.conformance.profile import OPERATORS, Profile
 from lab.documents.kit import COLUMNS
-from lab.documents.part import markdown, number, table_part
+from lab.documents.part import number, table_part
 from lab.others import read_results, units
 
 PAGE = Path("docs/conformance-table.md")

@@ -1,6 +1,6 @@
-"""A generated part of a document, and the Markdown tables that such parts consist of."""
+"""A generated part of a document, and how numbers are written there."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,17 +32,6 @@ def table_part(
         return replace_between(text, marker, table())
 
     return Part(f"{document.stem}:{marker}", document, rewrite, slow)
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], text: int | None = None) -> str:
-    """Return a Markdown table, the first ``text`` columns to the left, the others to the right.
-
-    Without ``text`` all columns are to the left.
-    """
-    left = len(head) if text is None else text
-    align = "|" + "---|" * left + "--:|" * (len(head) - left)
-    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
-    return "\n".join([lines[0], align, *lines[1:]]) + "\n"
 
 
 def number(value: int) -> str:

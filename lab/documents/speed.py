@@ -21,8 +21,8 @@ import click
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra, require_module
 from eightfold.common.files import IMPORT_ROOT
+from eightfold.common.markers import markdown
 from eightfold.common.program import one_line_errors
-from lab.documents.part import markdown
 
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _CHILD = "from lab.documents.speed import measure_here; measure_here()"

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from eightfold.campaign.report import as_json as campaign
 from eightfold.common.files import IMPORT_ROOT
+from eightfold.common.markers import markdown
 from eightfold.conformance import report as statement
 from eightfold.conformance.citation import UNSHOWN, mistakes_of_rule
 from eightfold.operators import OPERATORS
@@ -30,7 +31,7 @@ from eightfold.run import assessment as verdict
 from eightfold.run.report import result as run
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from lab.coverage import POINTS
-from lab.documents.part import markdown, number, table_part
+from lab.documents.part import number, table_part
 from lab.formal.proof import Proof
 from lab.formal.proofs import BY_NAME
 from lab.hostile.trial import REASONS

@@ -17,7 +17,8 @@ from eightfold.cli.operator_list import (
     measured,
     throughput,
 )
-from lab.documents.part import Part, markdown, number, percent, table_part
+from eightfold.common.markers import markdown
+from lab.documents.part import Part, number, percent, table_part
 from lab.documents.tables import golden_link
 from lab.measure.models import REQUIREMENTS, SIZES, Requirement, Series
 from lab.measure.series import CATALOGUE, SERIES

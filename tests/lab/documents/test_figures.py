@@ -8,15 +8,14 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
-from eightfold.common.markers import begin, end
+from eightfold.common.markers import begin, end, markdown
 from eightfold.estimate.estimate import Estimate
 from eightfold.isa import COUNTERS
 from eightfold.model import Graph
 from eightfold.operators import load_model
-from eightfold.run.report import OperatorReport, RunResult
+from eightfold.run.report.result import OperatorReport, RunResult
 from eightfold.target.memory import PROFILES
 from lab.documents import figures
-from lab.documents.part import markdown
 
 KWS, AD = figures.NETWORKS[0], figures.NETWORKS[3]
 
