@@ -6,7 +6,7 @@ from eightfold.common.first_use import on_first_use
 
 if TYPE_CHECKING:
     from eightfold.common.errors import HardwareError, InputError
-    from eightfold.run.report import OperatorReport, RunResult
+    from eightfold.run.report.result import OperatorReport, RunResult
     from eightfold.run.session import Session
     from eightfold.target.config import AcceleratorConfig
 
@@ -28,8 +28,8 @@ _load, __dir__ = on_first_use(
         "AcceleratorConfig": "target.config",
         "HardwareError": "common.errors",
         "InputError": "common.errors",
-        "OperatorReport": "run.report",
-        "RunResult": "run.report",
+        "OperatorReport": "run.report.result",
+        "RunResult": "run.report.result",
         "Session": "run.session",
     },
 )

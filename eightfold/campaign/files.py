@@ -20,7 +20,7 @@ from eightfold.common.errors import HardwareError, InputError, Unanswered
 from eightfold.common.program import CONFIG_HELP
 from eightfold.run.assessment import assess
 from eightfold.run.reference.runtimes import RUNTIMES
-from eightfold.run.report import RunResult
+from eightfold.run.report.result import RunResult
 from eightfold.run.session import Session
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.system import system_design

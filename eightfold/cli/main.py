@@ -38,8 +38,9 @@ from eightfold.common.program import (
     stop_on_signals,
 )
 from eightfold.common.terminal import terminal_progress
-from eightfold.run.report import print_table, verdict
 from eightfold.run.report.page import require_page
+from eightfold.run.report.result import verdict
+from eightfold.run.report.table import print_table
 
 
 @click.group(

@@ -14,7 +14,8 @@ from eightfold.common.files import write_file
 from eightfold.common.program import one_line_errors
 from eightfold.common.terminal import terminal_progress
 from eightfold.rtl.header import PREFIX, header
-from eightfold.run.report import RunResult, print_table
+from eightfold.run.report.result import RunResult
+from eightfold.run.report.table import print_table
 from eightfold.run.session import Session
 from eightfold.sim.simulator.sources import Unit
 from eightfold.sim.simulator.toolchain import Simulator

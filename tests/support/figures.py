@@ -6,7 +6,7 @@ from eightfold.compiler.passes import CompiledNetwork
 from eightfold.isa.shares import Work, vectors
 from eightfold.model import Graph
 from eightfold.operators import count_macs
-from eightfold.run.report import OperatorReport
+from eightfold.run.report.result import OperatorReport
 from eightfold.target.config import AcceleratorConfig
 
 

@@ -9,25 +9,3 @@ run, and `timeline` what it draws over the cycles.
 Imports `eightfold.run.reference`, `eightfold.isa` and what every room may; `Session`, documents
 and the command line import it.
 """
-
-from eightfold.run.report.result import (
-    REWRITTEN,
-    OperatorReport,
-    Provenance,
-    RunResult,
-    fingerprint,
-    mac_limit,
-    verdict,
-)
-from eightfold.run.report.table import print_table
-
-__all__ = [
-    "REWRITTEN",
-    "OperatorReport",
-    "Provenance",
-    "RunResult",
-    "fingerprint",
-    "mac_limit",
-    "print_table",
-    "verdict",
-]

@@ -15,7 +15,7 @@ from eightfold.compiler.artifacts import write_compiled
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_int8, run_graph
 from eightfold.run.reference.oracle import Oracle
-from eightfold.run.report import verdict
+from eightfold.run.report.result import verdict
 from eightfold.run.session import Session
 from eightfold.target.config import PRESETS
 from lab.hostile.subject import MachineSession

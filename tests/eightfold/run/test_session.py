@@ -21,8 +21,7 @@ from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model, run_graph
 from eightfold.run.reference.oracle import OracleRejected
-from eightfold.run.report import verdict
-from eightfold.run.report.result import RunJson
+from eightfold.run.report.result import RunJson, verdict
 from eightfold.run.session import Session
 from eightfold.run.simulate import NetworkRun
 from eightfold.sim.simulator.sources import AcceleratorSource, Unit

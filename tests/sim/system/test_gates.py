@@ -7,7 +7,7 @@ import pytest
 
 import examples.digits
 from eightfold import Session
-from eightfold.run.report import RunResult
+from eightfold.run.report.result import RunResult
 from examples.operators import operators_model
 from lab.gates import netlist_source
 

@@ -14,7 +14,7 @@ from eightfold.compiler.rewrite import rewrite
 from eightfold.estimate import estimate_network
 from eightfold.model import Graph
 from eightfold.operators import load_model, run_graph
-from eightfold.run.report import REWRITTEN
+from eightfold.run.report.result import REWRITTEN
 from eightfold.run.session import Session
 from eightfold.run.simulate import NetworkRun, simulate_network
 from eightfold.sim.simulator.toolchain import Simulator

@@ -18,9 +18,15 @@ from eightfold.isa import COUNTERS
 from eightfold.isa.shares import Work
 from eightfold.model import Graph
 from eightfold.operators import load_model
-from eightfold.run.report import RunResult, mac_limit, verdict
 from eightfold.run.report.clock import Clock
-from eightfold.run.report.result import Record, StreamRecord, hardware_reports
+from eightfold.run.report.result import (
+    Record,
+    RunResult,
+    StreamRecord,
+    hardware_reports,
+    mac_limit,
+    verdict,
+)
 from eightfold.run.report.run_page import run_page
 from eightfold.run.report.timeline import axis_of, memory_maps, timeline
 from eightfold.run.simulate import command_spans
