@@ -25,21 +25,12 @@ class Eightfold(LiteXModule):
 
     Raises `InputError` if the file cannot be read, or is no accelerator.
 
-    Parameters
-    ----------
-    platform
-        Of LiteX: it gets the file among its sources.
-    verilog
-        What ``eightfold verilog --unit accelerator`` has written.
+    ``platform``: of LiteX, which gets the file among its sources; ``verilog``: what ``eightfold
+    verilog --unit accelerator`` has written.
 
-    Attributes
-    ----------
-    registers
-        AXI4-Lite, a slave: byte addresses from the first register on.
-    memory
-        AXI4, a master, as wide as the configuration's ``port``.
-    ev.irq
-        The interrupt: high while it is pending in the accelerator's own registers.
+    ``registers``: AXI4-Lite, a slave: byte addresses from the first register on; ``memory``: AXI4,
+    a master, as wide as the configuration's ``port``; ``ev.irq``: the interrupt, high while it is
+    pending in the accelerator's own registers.
     """
 
     def __init__(self, platform, verilog: Path | str) -> None:

@@ -113,18 +113,11 @@ _PREPARING_SECONDS = 60.0
 
 
 def run_unit(record: str, limit: float | None = None, private: str = "") -> tuple[str, Result]:
-    """Run a unit; return where, and its outcome.
+    """Run a unit, by its record; return where, and its outcome.
 
-    Parameters
-    ----------
-    record
-        The unit, as `eightfold.campaign.records.Unit.as_record` wrote it.
-    limit
-        Seconds after which this process ends itself, times the suite's `patience`: only so a kernel
-        or a simulator that hangs is got rid of.
-    private
-        Folder of the run, where `where_it_hung` finds where that was. A worker on another machine
-        has one of its own.
+    ``limit``: seconds after which this process ends itself, times the suite's `patience`: only so a
+    kernel or a simulator that hangs is got rid of. ``private``: folder of the run, where
+    `where_it_hung` finds where that was; a worker on another machine has one of its own.
     """
     if limit is not None:
         PREPARED.wait(_PREPARING_SECONDS)

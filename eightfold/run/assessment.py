@@ -195,16 +195,10 @@ def assess(
 
     Raises `InputError` if there is no such file, or it is damaged.
 
-    Parameters
-    ----------
-    source
-        The bytes of a ``.tflite`` file, or its path.
-    configs
-        Names of presets, ``.toml`` files, or configurations, which are called ``custom``.
-    reference
-        Whose kernels to equal where LiteRT and TFLite Micro differ.
-    on_progress
-        Called with the configuration that is compiled for.
+    ``source``: the bytes of a ``.tflite`` file, or its path; ``configs``: names of presets,
+    ``.toml`` files, or configurations, which are called ``custom``; ``reference``: whose kernels to
+    equal where LiteRT and TFLite Micro differ; ``on_progress``: called with the configuration that
+    is compiled for.
     """
     model = "model" if isinstance(source, bytes) else str(source)
     try:

@@ -30,12 +30,14 @@ from eightfold.run.reference.oracle import (
     with_state,
 )
 from eightfold.run.reference.runtimes import RUNTIMES
-from eightfold.run.report import Provenance, RunResult, fingerprint
 from eightfold.run.report.clock import clock_of
 from eightfold.run.report.result import (
     Frame,
+    Provenance,
     Record,
+    RunResult,
     TensorRecord,
+    fingerprint,
     golden_reports,
     hardware_reports,
 )
@@ -78,62 +80,43 @@ class Session(Closing):
     state belongs to the model, which is known by its bytes; `reset` makes it initial. A run that
     raises an error leaves the state of before.
 
-    Parameters
-    ----------
-    backend
-        ``golden`` computes with numpy; ``verilator`` and ``icarus`` simulate the accelerator, after
-        golden has accepted the inference: what it refuses for values, commands cannot see.
-        ``board`` runs it on an FPGA, likewise.
-    config
-        A preset's name, a ``.toml`` file or an `AcceleratorConfig`.
-    reference
-        ``litert`` or ``tflm``: whose kernels to equal where they differ, and to compare with.
-    fallback
-        ``golden``: operators that the accelerator does not compute run in numpy, and the report
-        says so; None: a model with such operators is refused.
-    memory
-        How long the simulated memory takes: what `eightfold.target.memory.MemoryTiming.load` reads.
-    stall
-        Probability, 0 to below 1, that a channel of the simulated memory pauses in a cycle.
-    source
-        What is simulated in place of the accelerator's RTL, such as a netlist of it: docs/gates.md
-        has those of a checkout. None: the RTL.
-    trace
-        File for the simulation's waves, ``.vcd`` or ``.fst``; how large it will be is said by
-        `logging` before.
-    progress
-        Called with a `eightfold.common.progress.Progress` while a simulator is built, and
-        during simulation.
-    max_memory, max_elements
-        Limits of a model, in bytes of a run and in elements of a tensor; None: as
-        `eightfold.operators.Limits` says. A model beyond them is refused before it allocates
-        anything.
-    no_rewrite
-        Names of `eightfold.compiler.rewrite.RULES` that are not applied to the graph before it is
-        compiled, or ``all``.
-    cascade
-        Whether chains of operators may run strip by strip.
-    fast
-        Leave out the undisturbed pass in the simulator. Cycles are always those of a pass that
-        stores only what the network needs, in a memory that does not pause; ``compare``,
-        ``all_tensors`` and ``stall`` disturb that, and a run with them comes after such a pass,
-        whose outputs must be the same. Without it their results have no cycles.
-    batch
-        Entries along dimension 0 of the inputs whose file leaves it open; None: what the file
-        states, mostly 1.
-    port, baud, patience
-        A board's serial port, its bits per second, and seconds that an answer may take.
-    clock
-        MHz for times, in place of what was measured for ``config``, see
-        `eightfold.run.report.clock.MEASURED`.
+    Any method raises `InputError` of a bad model, input, configuration, or a missing tool; a run
+    `HardwareError` if the simulated hardware hung, broke a rule of its streams, or gave other
+    outputs in the undisturbed pass.
 
-    Raises
-    ------
-    InputError
-        From any method: a bad model, input, configuration, or a missing tool.
-    HardwareError
-        From a run: the simulated hardware hung, broke a rule of its streams, or gave other outputs
-        in the undisturbed pass.
+    - ``backend``: ``golden`` computes with numpy; ``verilator`` and ``icarus`` simulate the
+      accelerator, after golden has accepted the inference: what it refuses for values, commands
+      cannot see. ``board`` runs it on an FPGA, likewise.
+    - ``config``: a preset's name, a ``.toml`` file or an `AcceleratorConfig`.
+    - ``reference``: ``litert`` or ``tflm``: whose kernels to equal where they differ, and to
+      compare with.
+    - ``fallback``: ``golden``: operators that the accelerator does not compute run in numpy, and
+      the report says so; None: a model with such operators is refused.
+    - ``memory``: how long the simulated memory takes, as
+      `eightfold.target.memory.MemoryTiming.load` reads it; ``stall``: probability, 0 to below 1,
+      that a channel of it pauses in a cycle.
+    - ``source``: what is simulated in place of the accelerator's RTL, such as a netlist of it:
+      docs/gates.md has those of a checkout. None: the RTL.
+    - ``trace``: file for the simulation's waves, ``.vcd`` or ``.fst``; how large it will be is said
+      by `logging` before.
+    - ``progress``: called with a `eightfold.common.progress.Progress` while a simulator is built,
+      and during simulation.
+    - ``max_memory``, ``max_elements``: limits of a model, in bytes of a run and in elements of a
+      tensor; None: as `eightfold.operators.Limits` says. A model beyond them is refused before it
+      allocates anything.
+    - ``no_rewrite``: names of `eightfold.compiler.rewrite.RULES` that are not applied to the graph
+      before it is compiled, or ``all``; ``cascade``: whether chains of operators may run strip by
+      strip.
+    - ``fast``: leave out the undisturbed pass in the simulator. Cycles are always those of a pass
+      that stores only what the network needs, in a memory that does not pause; ``compare``,
+      ``all_tensors`` and ``stall`` disturb that, and a run with them comes after such a pass, whose
+      outputs must be the same. Without it their results have no cycles.
+    - ``batch``: entries along dimension 0 of the inputs whose file leaves it open; None: what the
+      file states, mostly 1.
+    - ``port``, ``baud``, ``patience``: a board's serial port, its bits per second, and seconds that
+      an answer may take.
+    - ``clock``: MHz for times, in place of what was measured for ``config``, see
+      `eightfold.run.report.clock.MEASURED`.
     """
 
     def __init__(
@@ -243,22 +226,12 @@ class Session(Closing):
     ) -> RunResult:
         """Run one inference; of a model that keeps state the next one.
 
-        Parameters
-        ----------
-        model
-            A ``.tflite`` file or its bytes.
-        inputs
-            Input tensors by index, ``tensor_<index>`` or name; without it int8 inputs are drawn
-            uniformly from [-128, 127], float32 ones from [-8, 8).
-        seed
-            Of the random inputs.
-        all_tensors
-            Keep every computed tensor in the result, not only the outputs.
-        compare
-            Compare every computed tensor with the kernels of the ``reference``.
-        record
-            Keep what `eightfold.run.report.run_page.run_page` shows: when each command ran, where
-            each tensor lay, and each one's comparison.
+        ``model``: a ``.tflite`` file or its bytes; ``inputs``: input tensors by index,
+        ``tensor_<index>`` or name; without it int8 inputs are drawn with ``seed`` uniformly from
+        [-128, 127], float32 ones from [-8, 8). ``all_tensors``: keep every computed tensor in the
+        result, not only the outputs; ``compare``: every one with the kernels of the ``reference``.
+        ``record``: keep what `eightfold.run.report.run_page.run_page` shows: when each command ran,
+        where each tensor lay, and each one's comparison.
         """
         graph = load_int8(model, self.limits, self.batch)
         asked = _Asked(seed if inputs is None else None, all_tensors, compare, record)
@@ -298,15 +271,9 @@ class Session(Closing):
     ) -> list[RunResult]:
         """Run ``count`` inferences as `run_batch` does, and return the result of each.
 
-        The last result has in ``frames`` how each of them compares.
-
-        Parameters
-        ----------
-        inputs
-            As of `run`, each array with a further axis in front, of ``count`` frames; without it
-            frame n has the inputs that are drawn with ``seed + n``.
-        seed, all_tensors, compare, record
-            As of `run`.
+        The last result has in ``frames`` how each of them compares. ``inputs``: as of `run`, each
+        array with a further axis in front, of ``count`` frames; without it frame n has those that
+        are drawn with ``seed + n``. The others are as of `run`.
         """
         graph = load_int8(model, self.limits, self.batch)
         if inputs is None:

@@ -52,15 +52,10 @@ class Oracle(Closing):
     of a second); a run of a small model then costs about a millisecond. Not for use by several
     threads at once. Raises `InputError` if the runtime is not installed.
 
-    Parameters
-    ----------
-    runtime
-        ``litert`` or ``tflm``: whose kernels, a key of `eightfold.run.reference.runtimes.RUNTIMES`.
-    timeout
-        Seconds after which a run is given up and the child killed.
-    memory
-        Bytes of data that the child may have; an allocation beyond them fails, and the runtime
-        refuses the model or ends.
+    ``runtime``: ``litert`` or ``tflm``, whose kernels, a key of
+    `eightfold.run.reference.runtimes.RUNTIMES`; ``timeout``: seconds after which a run is given up
+    and the child killed; ``memory``: bytes of data that the child may have: an allocation beyond
+    them fails, and the runtime refuses the model or ends.
     """
 
     @needs_extra("compare", "compare")
@@ -99,20 +94,11 @@ class Oracle(Closing):
         `OracleAborted` if the child dies or exceeds the timeout, or if the run before has ended so
         and this is to be the next frame. The next run starts a new child.
 
-        Parameters
-        ----------
-        model
-            The bytes of a ``.tflite`` file.
-        inputs
-            Arrays by tensor index, each of the tensor's shape and dtype.
-        next_frame
-            Begin with the state that the run before, which must have been of the same model, left.
-
-        Returns
-        -------
-        dict
-            Every tensor that can be read after the run: inputs, intermediate tensors, outputs and
-            constants. Tensors that no operator uses may be missing.
+        ``model``: the bytes of a ``.tflite`` file; ``inputs``: arrays by tensor index, each of the
+        tensor's shape and dtype; ``next_frame``: begin with the state that the run before, which
+        must have been of the same model, left. What is returned has every tensor that can be read
+        after the run: inputs, intermediate tensors, outputs and constants. Tensors that no operator
+        uses may be missing.
         """
         repeated = self._child.process is not None and model == self._model
         if next_frame and not repeated:

@@ -82,16 +82,11 @@ class Runtime:
 class LiteRT:
     """LiteRT, single-threaded, with the kernels of an operator resolver.
 
-    Parameters
-    ----------
-    model
-        The bytes of a ``.tflite`` file.
-    resolver
-        ``BUILTIN_REF``: the reference kernels, but for a model of ELU alone, of which there is only
-        an optimized one. ``BUILTIN_WITHOUT_DEFAULT_DELEGATES``: the optimized
-        ones. ``AUTO``: those and XNNPACK for what it takes, as without an argument.
-    keep
-        Keep intermediate tensors. A delegate such as XNNPACK does not write them.
+    ``model``: the bytes of a ``.tflite`` file; ``resolver``: ``BUILTIN_REF``, the reference
+    kernels, but for a model of ELU alone, of which there is only an optimized one;
+    ``BUILTIN_WITHOUT_DEFAULT_DELEGATES``, the optimized ones; ``AUTO``, those and XNNPACK for what
+    it takes, as without an argument. ``keep``: keep intermediate tensors, which a delegate such as
+    XNNPACK does not write.
     """
 
     def __init__(self, model: bytes, resolver: str = "BUILTIN_REF", *, keep: bool = True) -> None:
