@@ -22,6 +22,7 @@ from dask.utils import parse_timedelta
 from distributed import Client, Nanny, SpecCluster
 from distributed.security import Security
 
+from eightfold.common.child import one_line
 from eightfold.common.errors import InputError
 
 
@@ -157,7 +158,7 @@ def _client(address: Any, name: str, security: Security) -> Iterator[Client]:
         client = Client(address, security=security, timeout=ANSWER_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise InputError(
-            f"{name}: no scheduler answers: {' '.join(str(error).split()) or 'timeout'}; "
+            f"{name}: no scheduler answers: {one_line(error) or 'timeout'}; "
             "start one with these keys, as eightfold campaign keys DIR says"
         ) from None
     try:
@@ -242,7 +243,7 @@ def batch_cluster(name: str, options: Sequence[str], security: Security) -> Any:
         )
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"--cluster {name}: {' '.join(str(error).split())}; --cluster-option takes what "
+            f"--cluster {name}: {one_line(error)}; --cluster-option takes what "
             f"dask_jobqueue.{kind} does"
         ) from None
 

@@ -100,6 +100,11 @@ class Instruction(Fields):
 
     opcode: ClassVar[Opcode]
 
+    @property
+    def runs(self) -> int:
+        """How many runs are copied or computed, where it has loops of them."""
+        return prod(self.of_loops("count"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Requantize(Fields):
@@ -211,11 +216,6 @@ class Move(Instruction):
     target_stride1: Annotated[int, signed(32), "bytes"] = 0
     target_stride2: Annotated[int, signed(32), "bytes"] = 0
     target_stride3: Annotated[int, signed(32), "bytes"] = 0
-
-    @property
-    def runs(self) -> int:
-        """How many runs are copied."""
-        return prod(self.of_loops("count"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -337,11 +337,6 @@ class Vector(Instruction):
     requantize: Annotated[Requantize, "of the reduced value"] = Requantize()
 
     @property
-    def runs(self) -> int:
-        """How many runs of results are computed."""
-        return prod(self.of_loops("count"))
-
-    @property
     def positions(self) -> int:
         """Positions of the window."""
         return self.window0 * self.window1
@@ -374,8 +369,3 @@ class Gather(Instruction):
     index_stride0: Annotated[int, LOCAL, "bytes"] = 0
     index_stride1: Annotated[int, LOCAL, "bytes"] = 0
     index_stride2: Annotated[int, LOCAL, "bytes"] = 0
-
-    @property
-    def runs(self) -> int:
-        """How many runs are copied."""
-        return prod(self.of_loops("count"))

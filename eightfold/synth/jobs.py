@@ -1,10 +1,10 @@
 """The list of jobs behind ``eightfold synth`` and ``make synth``."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 
@@ -32,6 +32,8 @@ class Job:
     config_name: str
     config: AcceleratorConfig
 
+
+T = TypeVar("T")
 
 DEFAULT_JOBS = (
     Job("requantizer", "base", PRESETS["base"]),
@@ -67,20 +69,9 @@ def main_jobs(
     console = console or Console()
     results: list[SynthesisResult] = []
     everything: list[SynthesisResult] = []
-    jobs = select_jobs(units, config)
-    with console.status("") as status:  # silent unless the console is a terminal
-        for number, job in enumerate(jobs, start=1):
-            title = f"{number} of {len(jobs)}: {job.unit} ({job.config_name})"
-            result = run_synthesis(
-                job.unit,
-                job.config,
-                config_name=job.config_name,
-                out=out,
-                stage=lambda words, title=title: status.update(f"{title}: {words}"),
-                **options,
-            )
-            results.append(result)
-            everything = _keep(out, result)
+    for result in _measured(select_jobs(units, config), console, run_synthesis, out, **options):
+        results.append(result)
+        everything = _keep(out, result)
     lost: list[str] = []
     if docs is not None:
         current = [
@@ -108,22 +99,23 @@ def main_liberty(
     Arguments and errors are those of `main_jobs` and `count_gates`.
     """
     console = Console()
-    results = []
-    with console.status("") as status:
-        for job in select_jobs(units, config):
-            title = f"{job.unit} ({job.config_name})"
-            result = count_gates(
-                job.unit,
-                job.config,
-                liberty,
-                config_name=job.config_name,
-                out=out,
-                stage=lambda words, title=title: status.update(f"{title}: {words}"),
-            )
-            results.append(result)
+    jobs = select_jobs(units, config)
+    results = [*_measured(jobs, console, count_gates, out, liberty=liberty)]
     text = f"{gate_table(results)}\n{gate_parts(results)}"
     console.print(text, markup=False, soft_wrap=True, highlight=False)
     return results
+
+
+def _measured(
+    jobs: Sequence[Job], console: Console, measure: Callable[..., T], out: Path, **options: Any
+) -> Iterator[T]:
+    """Yield what is measured of each job; the console, if it is a terminal, tells how far it is."""
+    with console.status("") as status:
+        for number, job in enumerate(jobs, start=1):
+            title = f"{number} of {len(jobs)}: {job.unit} ({job.config_name})"
+            stage = lambda words, title=title: status.update(f"{title}: {words}")  # noqa: E731
+            sizes = {"config": job.config, "config_name": job.config_name}
+            yield measure(job.unit, **sizes, out=out, stage=stage, **options)
 
 
 def select_jobs(units: Sequence[str], config: str | Path | None) -> list[Job]:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from eightfold.common.child import one_line
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.extras import installed_versions
 from eightfold.common.files import NETWORKS
@@ -148,13 +149,13 @@ def _complaint(error: Exception, debug: bool) -> int:
             text += os.strerror(error.errno)
         case _:
             return _internal(error, debug)
-    complain(f"eightfold: {_one_line(text)}")
+    complain(f"eightfold: {one_line(text)}")
     return status
 
 
 def _internal(error: Exception, debug: bool) -> int:
     """Report an error of our own, on standard error or in a file."""
-    what = _one_line("".join(traceback.format_exception_only(error)))
+    what = one_line("".join(traceback.format_exception_only(error)))
     if debug:
         complain("".join(traceback.format_exception(error)).rstrip())
     elif path := write_report(error):
@@ -168,11 +169,7 @@ def _internal(error: Exception, debug: bool) -> int:
 
 def _warning_line(message: Warning | str, *_: Any) -> str:
     """Return what Python or a library warns of without the lines of our source."""
-    return f"eightfold: warning: {_one_line(str(message))}\n"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return f"eightfold: warning: {one_line(message)}\n"
 
 
 if TYPE_CHECKING:
