@@ -8,6 +8,7 @@ and arena.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,9 +183,12 @@ def timeline(streams: Sequence[StreamRecord], operators: Sequence[OperatorReport
     counts = counts_of(streams)
     lanes: list[Lane] = []
 
-    def add(height: int, gap: int = 8, **lane: object) -> None:
+    def add(height: int, areas: Sequence[tuple[NDArray, NDArray, str]] = (), **lane: Any) -> None:
+        """Add a lane below the others; areas are between two step functions, with a colour."""
+        gap = 16 if areas else 8
         top = lanes[-1].top + lanes[-1].height + gap if lanes else 4
-        lanes.append(Lane(top=top, height=height, **lane))  # pyright: ignore[reportArgumentType]
+        paths = [(axis.area(low, high, top, height), colour) for low, high, colour in areas]
+        lanes.append(Lane(top=top, height=height, areas=paths, **lane))
 
     add(22, name="Operator", note="", bars=list(_operators(axis, operators)))
     for engine, (name, colour) in ENGINES.items():
@@ -195,18 +199,13 @@ def timeline(streams: Sequence[StreamRecord], operators: Sequence[OperatorReport
     levels = [np.zeros(parts)]
     for name in MATRIX:
         levels.append(np.minimum(1, levels[-1] + _shares(counts, name, axis, parts)))
-    areas = [
-        (axis.area(low, high, lanes[-1].top + lanes[-1].height + 16, 60), colour)
-        for low, high, colour in zip(levels, levels[1:], MATRIX.values(), strict=False)
-    ]
+    areas = [*zip(levels, levels[1:], MATRIX.values(), strict=False)]
     issued = _share(counts[-1, NAMES.index("MATRIX_ISSUE")], axis)
-    add(60, 16, name="Matrix cycles", note=f"{issued} issue", areas=areas)
+    add(60, areas, name="Matrix cycles", note=f"{issued} issue")
     for counter, (name, colour) in PORT.items():
-        top = lanes[-1].top + lanes[-1].height + 16
-        used = _shares(counts, counter, axis, parts)
-        area = axis.area(np.zeros(parts), np.minimum(1, used), top, 34)
+        used = np.minimum(1, _shares(counts, counter, axis, parts))
         note = _share(counts[-1, NAMES.index(counter)], axis)
-        add(34, 16, name=name, note=note, areas=[(area, colour)])
+        add(34, [(np.zeros(parts), used, colour)], name=name, note=note)
     height = lanes[-1].top + lanes[-1].height
     cuts = [axis.x(start) for start in starts(streams)[1:]]
     return Timeline(axis=axis, lanes=lanes, height=height, cuts=cuts)
