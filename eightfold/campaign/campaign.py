@@ -25,8 +25,7 @@ from eightfold.common.progress import OnProgress
 def planned(asked: Mapping[str, Mapping[str, Any]]) -> list[Unit]:
     """Return the units of what each of some suites is asked for, see `Suite.plan`.
 
-    Raises `InputError` if a suite does not run on the backend, or has no cases of what is asked
-    for.
+    Raises `InputError` if a suite does not run on the backend, or has no such cases.
     """
     units = []
     for name, options in asked.items():

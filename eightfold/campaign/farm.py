@@ -65,8 +65,7 @@ ANSWER_SECONDS = 30
 class Farm:
     """Where units run.
 
-    Raises `InputError` if a scheduler or a cluster has no keys, or the scheduler's address is of no
-    encrypted one.
+    Raises `InputError` if a scheduler or cluster has no keys, or the address is no encrypted one's.
     """
 
     workers: int | None = None

@@ -42,8 +42,7 @@ INSTEAD = "begin another one, or put it back"
 def identity_of(units: Iterable[Unit]) -> dict[str, str]:
     """Return the identity of some units as they would run now.
 
-    Raises `InputError` if a runtime or simulator is missing, or what is judged has changed since it
-    was asked.
+    Raises `InputError` if a runtime or simulator is missing, or what is judged has changed since.
     """
     kinds = _kinds(units)
     return _tools(kinds) | _judged(kinds)

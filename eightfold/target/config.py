@@ -28,8 +28,7 @@ FEATURES = {
 class AcceleratorConfig:
     """Sizes of one accelerator.
 
-    Raises InputError if a value is out of range; the message names the field, its range and the
-    value.
+    Raises InputError with the field, its range and the value, if a value is out of range.
     """
 
     lanes: int = 16

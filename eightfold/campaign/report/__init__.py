@@ -24,8 +24,7 @@ def write_report(
 ) -> None:
     """Write a report in the forms whose files are named: all of them, or none.
 
-    Raises `InputError` if there is no campaign, a file cannot be written, or what a page needs is
-    not installed.
+    Raises `InputError` if there is no campaign, a file cannot be written, or a page lacks packages.
     """
     with _read(folder) as source:
         contents: dict[Path, Content] = {}

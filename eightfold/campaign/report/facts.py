@@ -51,8 +51,7 @@ class Cell:
 
     ``counts``: cases by verdict, and those that are ``waiting``; ``run``, ``lost``, ``waiting``:
     seeds of the units that have ended, that are lost, and that wait; ``units``, ``seconds``: how
-    many have ended, and what they took together; ``bad``: the first cases that failed or ended by
-    an error.
+    many have ended, and what they took together; ``bad``: the first that failed or had an error.
     """
 
     suite: str
@@ -358,8 +357,7 @@ class Failure:
 def read_failure(folder: Path, message: str) -> Failure:
     """Return what the folder of a case says, beside its message.
 
-    A file that is missing or damaged leaves its part out, with a note: a report is made of what
-    there is.
+    Of a file that is missing or damaged there is a note: a report is made of what there is.
     """
     found = Failure(files=sorted(path.name for path in folder.glob("*")))
     try:
