@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,48 +26,41 @@ NEWEST = {"litert": "ai-edge-litert-nightly", "tflm": "tflite-micro"}
 
 
 @dataclass
-class Operator:
-    """How the models of an operator ended."""
-
-    equal: int = 0
-    refused: int = 0
-    drifted: int = 0
-    message: str = ""
-    """What the first model that has drifted says."""
-
-
-@dataclass
 class Found:
-    """What a reference has shown."""
+    """What a reference has shown.
+
+    ``version``: name and version of the package that its processes had loaded. ``lacks``: operators
+    that it does not have. ``ended``: by operator, how many models are ``equal``, ``refused`` and
+    ``drifted``; ``first``: what the first that has drifted says. ``before``: what the installed
+    version has shown of the same models.
+    """
 
     version: str
-    """Name and version of the package that its processes had loaded."""
     lacks: frozenset[str] = frozenset()
-    """Operators that the reference does not have."""
-    operators: dict[str, Operator] = field(default_factory=dict)
+    ended: dict[str, Counter[str]] = field(default_factory=dict)
+    first: dict[str, str] = field(default_factory=dict)
     before: "Found | None" = None
-    """What the installed version has shown of the same models."""
 
     def lines(self) -> list[str]:
         """Return the finding in lines, what has drifted last."""
-        counts = self.operators.values()
-        equal, drifted = (sum(getattr(c, n) for c in counts) for n in ("equal", "drifted"))
-        of = f"{len(counts)} operator{'s' * (len(counts) != 1)}"
-        head = f"{self.version}: {equal:,} of {equal + drifted:,} models of {of} are equal"
-        refused = {name: each.refused for name, each in self.operators.items() if each.refused}
-        listed = ", ".join(f"{name} {count}" for name, count in refused.items())
+        total = sum(self.ended.values(), Counter())
+        of = f"{len(self.ended)} operator{'s' * (len(self.ended) != 1)}"
+        compared = total["equal"] + total["drifted"]
+        head = f"{self.version}: {total['equal']:,} of {compared:,} models of {of} are equal"
+        refused = (f"{name} {n['refused']}" for name, n in self.ended.items() if n["refused"])
+        listed = ", ".join(refused)
         return [head + (f"; refused: {listed}" if listed else ""), *self._drifts()]
 
     def _drifts(self) -> Iterator[str]:
-        for name, each in self.operators.items():
-            if each.drifted:
-                of = each.equal + each.drifted
-                yield f"  {name}: {each.drifted} of {of} have drifted, first {each.message}"
-            elif not each.equal and name not in self.lacks:
-                yield f"  {name}: all {each.refused} models are refused"
-            elif self.before and each.refused > self.before.operators[name].refused:
-                known = f"{self.before.operators[name].refused} by {self.before.version}"
-                yield f"  {name}: refused {each.refused}, {known}"
+        for name, count in self.ended.items():
+            refused = count["refused"]
+            if count["drifted"]:
+                of = count["equal"] + count["drifted"]
+                yield f"  {name}: {count['drifted']} of {of} have drifted, first {self.first[name]}"
+            elif not count["equal"] and name not in self.lacks:
+                yield f"  {name}: all {refused} models are refused"
+            elif self.before and refused > (known := self.before.ended[name]["refused"]):
+                yield f"  {name}: refused {refused}, {known} by {self.before.version}"
 
     @property
     def drifted(self) -> bool:
@@ -124,12 +118,10 @@ def found_in(folder: Folder, reference: str) -> Found:
         if results.left():
             raise InputError(f"{folder.path}: some cases have not run")
         for (_, operator, _, verdict), count in sorted(results.counts().items()):
-            each = found.operators.setdefault(operator, Operator())
             kind = {"passed": "equal", "refused": "refused"}.get(verdict, "drifted")
-            setattr(each, kind, getattr(each, kind) + count)
+            found.ended.setdefault(operator, Counter())[kind] += count
         for row in results.rows("failed", "error"):
-            each = found.operators[row.operator]
-            each.message = each.message or f"{row.seed}: {row.message}"
+            found.first.setdefault(row.operator, f"{row.seed}: {row.message}")
     return found
 
 
