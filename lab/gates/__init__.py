@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Self
 
 from amaranth.lib import wiring
 
@@ -62,109 +61,90 @@ NETLISTS: Mapping[str, Callable[[str, str], str]] = {
 }
 """Functions of a module's Verilog, and its name, to the Verilog of the netlist made of it."""
 
-UNKNOWN_LEVELS = (0, 1)
-"""What every constant ``x`` is simulated as."""
 
+def named(text: str) -> tuple[str, int | None]:
+    """Return name and level of a text such as ``ecp5`` or ``ecp5:1``; None if it has no level.
 
-@dataclass(frozen=True)
-class Netlist:
-    """Which netlist is simulated, and as what its constants ``x``.
-
-    ``name``: one of `NETLISTS`. ``unknown``: 0 or 1: what every constant ``x`` of the netlist is.
+    The level, 0 or 1, is what every constant ``x`` of the netlist is simulated as. The models of
+    other families than ECP5 say it themselves: theirs is 0. Raises InputError if there is no such
+    netlist.
     """
+    name, colon, level = text.partition(":")
+    if name not in NETLISTS or (colon and level not in map(str, _levels(name))):
+        raise InputError(
+            f"netlist {text!r}: use one of {', '.join(NETLISTS)}; with :1 behind it, the constants "
+            "x of one of ecp5 are 1"
+        )
+    return name, int(level) if colon else None
 
-    name: str
-    unknown: int = 0
 
-    @classmethod
-    def of(cls, text: str) -> Self:
-        """Return the netlist of a text such as ``ecp5`` or ``ecp5:1``, where ``x`` is 1."""
-        name, colon, level = text.partition(":")
-        if name not in NETLISTS or (colon and level not in map(str, _levels(name))):
-            names = ", ".join(NETLISTS)
-            raise InputError(
-                f"netlist {text!r}: use one of {names}; with :1 behind it, the constants x of one "
-                "of ecp5 are 1"
-            )
-        return cls(name, int(level or 0))
-
-    def __str__(self) -> str:
-        """Return the text that `of` takes, with what ``x`` is."""
-        return f"{self.name}:{self.unknown}"
+def _levels(name: str) -> tuple[int, ...]:
+    return (0,) if name in FAMILIES else (0, 1)
 
 
 def levels_of(text: str) -> list[str]:
     """Return the netlists that a text asks for: one for either level of ``x``, if it names none.
 
-    An empty text, which is that of the RTL, is returned as it is. Raises InputError if there is no
-    such netlist.
+    An empty text, which is that of the RTL, is returned as it is. Raises InputError as `named`.
     """
     if not text:
         return [text]
-    netlist = Netlist.of(text)
-    levels = (netlist.unknown,) if ":" in text else _levels(netlist.name)
-    return [str(Netlist(netlist.name, level)) for level in levels]
-
-
-def _levels(name: str) -> tuple[int, ...]:
-    """Return what ``x`` may be; the models of other families say it themselves."""
-    return (0,) if name in FAMILIES else UNKNOWN_LEVELS
+    name, level = named(text)
+    return [f"{name}:{each}" for each in (_levels(name) if level is None else (level,))]
 
 
 @dataclass(frozen=True)
 class Gates(Source):
     """The Verilog of a netlist, under the name of the module that it was made of.
 
-    Noise in it is drawn with the seed of each simulation.
+    Noise in it is drawn with the seed of each simulation. ``netlist``: one of `NETLISTS`;
+    ``unknown``: what its constants ``x`` are.
     """
 
     of: Source
-    netlist: Netlist
+    netlist: str
+    unknown: int = 0
 
     @property
     def top(self) -> str:
-        """The module's name."""
         return self.of.top
 
     @property
     def plusargs(self) -> tuple[str, ...]:
         """What a constant ``x`` is, for each simulation: it is not part of what is built."""
-        return (f"+unknown={self.netlist.unknown}",)
+        return (f"+unknown={self.unknown}",)
 
     def recipe(self) -> str:
         """Return a hash of the module's Verilog, and of what makes the netlist."""
-        return content_key(self.of.recipe(), self.netlist.name, _steps())
+        return content_key(self.of.recipe(), self.netlist, _steps())
 
     def file(self, *, on_progress: OnProgress | None = None) -> Path:
         """Return the file; Yosys runs only if the module's Verilog is new."""
         text = self.of.file(on_progress=on_progress).read_text("utf-8")
-        key = content_key(text, self.netlist.name, _steps())
+        key = content_key(text, self.netlist, _steps())
 
         def make(folder: Path) -> None:
-            tell(on_progress, f"synthesizing {self.top} for {self.netlist.name}")
-            made = NETLISTS[self.netlist.name](text, self.top)
+            tell(on_progress, f"synthesizing {self.top} for {self.netlist}")
+            made = NETLISTS[self.netlist](text, self.top)
             (folder / f"{self.top}.v").write_text(made, encoding="utf-8")
 
         return cached("gates", f"{self.top}-{key}", make) / f"{self.top}.v"
 
 
 def gates(
-    design: wiring.Component | Callable[[], wiring.Component] | Source, netlist: str | Netlist
+    design: wiring.Component | Callable[[], wiring.Component] | Source, netlist: str
 ) -> Gates:
     """Return the design that has the netlist of another in its place.
 
     ``design``: a component, a function that makes one, or a `eightfold.sim.simulator.sources.Unit`.
-    ``netlist``: such as ``ecp5``, see `Netlist.of`. Raises InputError if there is no such netlist.
+    ``netlist``: such as ``ecp5``, see `named`. Raises InputError if there is no such netlist.
     """
-    chosen = netlist if isinstance(netlist, Netlist) else Netlist.of(netlist)
-    return Gates(source_of(design), chosen)
+    name, level = named(netlist)
+    return Gates(source_of(design), name, level or 0)
 
 
 def accelerator_source(config: AcceleratorConfig, netlist: str = "") -> Source:
-    """Return the accelerator's RTL, or a netlist of it such as ``ecp5``.
-
-    `Netlist.of` has the names. Raises InputError if there is no such netlist.
-    """
+    """Return the accelerator's RTL, or its netlist of a name, as `gates` takes it."""
     unit = Unit("accelerator", config)
     return gates(unit, netlist) if netlist else unit
 
@@ -176,7 +156,7 @@ def netlist_source(netlist: str) -> AcceleratorSource | None:
     """
     if not netlist:
         return None
-    Netlist.of(netlist)
+    named(netlist)
     return AcceleratorSource(netlist, lambda config: accelerator_source(config, netlist))
 
 

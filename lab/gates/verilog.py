@@ -80,11 +80,16 @@ def write_luts(cells: Iterable[Cell], writer: Writer) -> None:
         writer.assign(pin(cell, "Z", "x"), expression(int(cell["parameters"]["INIT"], 2), levels))
 
 
-def write_multiplexers(cells: Iterable[Cell], writer: Writer, names: tuple[str, str, str]) -> None:
-    """Write multiplexers whose pins are the choice, what it is if that is 1, and what if 0."""
+def write_multiplexers(
+    cells: Iterable[Cell], writer: Writer, names: tuple[str, str, str], output: str = "Z"
+) -> None:
+    """Write multiplexers whose pins are the choice, what it is if that is 1, and what if 0.
+
+    ODDRX1Fs at pads are such, for clocks that go out: not a cycle later.
+    """
     for cell in cells:
         choice, high, low = (writer.bit(pin(cell, name, "x")) for name in names)
-        writer.assign(pin(cell, "Z", "x"), f"{choice} ? {high} : {low}")
+        writer.assign(pin(cell, output, "x"), f"{choice} ? {high} : {low}")
 
 
 def write_carries(cells: Iterable[Cell], writer: Writer) -> None:
@@ -194,13 +199,6 @@ def write_plls(cells: Iterable[Cell], writer: Writer) -> None:
         for output in ("CLKOP", "CLKOS", "CLKOS2", "CLKOS3"):
             writer.assign(pin(cell, output, "x"), clock)
         writer.assign(pin(cell, "LOCK", "x"), "1'b1")
-
-
-def write_ddr_outputs(cells: Iterable[Cell], writer: Writer) -> None:
-    """Write ODDRX1Fs at pads, for clocks that go out: ``Q = SCLK ? D0 : D1``, not a cycle later."""
-    for cell in cells:
-        clock, high, low = (writer.bit(pin(cell, name, "x")) for name in ("SCLK", "D0", "D1"))
-        writer.assign(pin(cell, "Q", "x"), f"{clock} ? {high} : {low}")
 
 
 def write_registers(cells: Iterable[Cell], writer: Writer) -> None:
@@ -437,7 +435,7 @@ MODELS: Mapping[str, Callable[[Iterable[Cell], Writer], None]] = {
     "DP16KD": write_block_rams,
     "MULT18X18D": write_multipliers,
     "EHXPLLL": write_plls,
-    "ODDRX1F": write_ddr_outputs,
+    "ODDRX1F": partial(write_multiplexers, names=("SCLK", "D0", "D1"), output="Q"),
 }
 """What writes all cells of a type."""
 

@@ -162,7 +162,6 @@ def parameter(cell: Cell, name: str, default: str, *allowed: str) -> str:
 
 
 def number(cell: Cell, name: str, default: int) -> int:
-    """Return a parameter that is a number."""
     value = cell["parameters"].get(name)
     return default if value is None else int(value, 2)
 

@@ -5,24 +5,22 @@ from typing import Any
 import pytest
 
 from eightfold.common.errors import InputError
-from lab.gates import Netlist, levels_of
+from lab.gates import levels_of, named
 from lab.gates.verilog import to_verilog
 from tests.support.campaign.units import units_of
 
 
 @pytest.mark.parametrize(
-    ("text", "netlist"),
-    [("ecp5", Netlist("ecp5", 0)), ("ecp5-mapped:1", Netlist("ecp5-mapped", 1))],
+    ("text", "netlist"), [("ecp5", ("ecp5", None)), ("ecp5-mapped:1", ("ecp5-mapped", 1))]
 )
-def test_names(text: str, netlist: Netlist) -> None:
-    assert Netlist.of(text) == netlist
-    assert Netlist.of(str(netlist)) == netlist
+def test_names(text: str, netlist: tuple[str, int | None]) -> None:
+    assert named(text) == netlist
 
 
 @pytest.mark.parametrize("text", ["ecp6", "ecp5:2", "ecp5:", "xilinx:1"])
 def test_other_names_are_refused(text: str) -> None:
     with pytest.raises(InputError, match=rf"netlist '{text}': use one of ecp5, ecp5-mapped, "):
-        Netlist.of(text)
+        named(text)
 
 
 def test_levels() -> None:
