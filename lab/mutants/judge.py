@@ -63,14 +63,8 @@ def changed(mutant: Mutant) -> tuple[str, str]:
 
 @cache
 def every_accepted() -> tuple[Accepted, ...]:
-    """Return what `FILE` has."""
     table = tomllib.loads(FILE.read_text("utf-8"))
     return tuple(Accepted(**each) for each in table.get("mutant", ()))
-
-
-def acceptance(mutant: Mutant, accepted: Sequence[Accepted]) -> Accepted | None:
-    """Return what says why a mutant may survive; None if it may not."""
-    return next((each for each in accepted if each.is_of(mutant)), None)
 
 
 How = Literal["caught", "survived", "accepted", "equivalent", "invalid"]
@@ -103,9 +97,7 @@ class Judgement:
     def from_message(cls, message: str) -> "Judgement | None":
         """Return the judgement of a line; None if it is another line."""
         found = re.fullmatch(r"(\w+) in line (\d+): (\w+): (.*)", message, re.DOTALL)
-        if found is None:
-            return None
-        if found[3] not in HOW:
+        if found is None or found[3] not in HOW:
             return None
         return cls(found[1], int(found[2]), cast(How, found[3]), found[4])
 
@@ -147,7 +139,6 @@ class Judge(Closing):
         self._scratch.python(["-c", equivalence.PROGRAM, "-V"], ELABORATING)
 
     def close(self) -> None:
-        """Remove what was copied."""
         self._scratch.close()
 
     @cached_property
@@ -168,7 +159,7 @@ class Judge(Closing):
         def judged(how: How, text: str, log: str = "") -> Judgement:
             return Judgement(mutant.kind, mutant.line, how, text, log)
 
-        if known := acceptance(mutant, self._accepted):
+        if known := next((each for each in self._accepted if each.is_of(mutant)), None):
             return judged("equivalent" if known.equivalent else "accepted", known.reason)
         with self._scratch.builds_dropped():
             found = self._as_hardware(mutant)
@@ -183,7 +174,9 @@ class Judge(Closing):
                 log.append(f"not caught by {bench}")
                 if place == proof and self._proved(mutant):
                     return judged("equivalent", "Yosys proves that it computes the same")
-        return judged("survived", _survived(len(log) - 1), "\n".join(log))
+        runs = f"no test fails in {len(chosen)} runs of tests that import the file"
+        text = runs if chosen else "no test imports the file"
+        return judged("survived", text, "\n".join(log))
 
     def _as_hardware(self, mutant: Mutant) -> tuple[How, str] | None:
         """Return why a mutant is not worth a test; None if it is other hardware."""
@@ -270,7 +263,6 @@ class Judge(Closing):
         cached("mutants-bench", key, make)
 
     def run(self, bench: Bench) -> Ended:
-        """Run the tests of a bench in the copy as it is."""
         options = ["-x", "-q", "-p", "no:cacheprovider", "-m", SHARES[bench.share], "-k", TESTING]
         return self._scratch.python(["-m", "pytest", *options, bench.path], bench.limit)
 
@@ -298,14 +290,7 @@ def _expect_passed(bench: Bench, ended: Ended) -> None:
         )
 
 
-def _survived(benches: int) -> str:
-    if not benches:
-        return "no test imports the file"
-    return f"no test fails in {benches} runs of tests that import the file"
-
-
 def _first_failed(ended: Ended) -> str:
-    """Return the first test that pytest's summary calls failed."""
     found = re.search(r"^(?:FAILED|ERROR) (\S+)", ended.output, re.MULTILINE)
     return found[1] if found else ""
 

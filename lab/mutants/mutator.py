@@ -33,24 +33,18 @@ class Source:
         return start, self._starts[node.end_lineno - 1] + node.end_col_offset
 
     def text(self, start: int, end: int) -> str:
-        """Return the text between two places."""
         return self._bytes[start:end].decode()
 
     def of(self, node: ast.expr | ast.stmt) -> str:
-        """Return a node's text."""
         return self.text(*self.span(node))
 
     def line(self, place: int) -> int:
-        """Return the number of a place's line, from 1 on."""
         return self._bytes.count(b"\n", 0, place) + 1
 
     def edited(self, edit: Edit) -> str:
-        """Return the text after an edit."""
         changed = self._bytes[: edit.start] + edit.text.encode() + self._bytes[edit.end :]
         return changed.decode()
 
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 OPERATORS: dict[type[ast.operator], tuple[str, tuple[str, ...]]] = {
     ast.Add: ("+", ("-",)),
@@ -118,7 +112,6 @@ class Mutant:
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff."""
         texts = (self.before.splitlines(keepends=True), self.after.splitlines(keepends=True))
         return "".join(difflib.unified_diff(*texts, self.path, self.path))
 
@@ -170,14 +163,9 @@ class _Finder(ast.NodeVisitor):
 
     # What is no hardware: types, what users are told, decorators and defaults of arguments.
 
-    def visit_Raise(self, node: ast.Raise) -> None:
-        pass
-
-    def visit_Assert(self, node: ast.Assert) -> None:
-        pass
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        pass
+    def visit(self, node: ast.AST) -> None:
+        if not isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr):
+            super().visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -187,13 +175,12 @@ class _Finder(ast.NodeVisitor):
         if not all(isinstance(statement, ast.Raise) for statement in node.body):
             self.generic_visit(node)
 
-    def visit_FunctionDef(self, node: Function) -> None:
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.ClassDef) -> None:
         for statement in node.body:
             self.visit(statement)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        for statement in node.body:
-            self.visit(statement)
+        self.visit_FunctionDef(node)
 
     # What is.
 
