@@ -33,7 +33,6 @@ class Break:
     file: str = ""
 
     def applied(self, text: str) -> str:
-        """Return a file's text with the fault."""
         if (count := text.count(self.before)) != 1:
             raise InputError(f"{self.before!r} is there {count} times; a break replaces one text")
         return text.replace(self.before, self.after)

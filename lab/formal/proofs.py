@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from lab.formal import commands, memory, products, requantizer, streams
+from lab.formal import arithmetic, commands, memory, streams
 from lab.formal.proof import Proof
 
 
@@ -15,7 +15,7 @@ def _by_file(*proofs: Proof) -> Mapping[str, tuple[Proof, ...]]:
 
 
 PROOFS: Mapping[str, tuple[Proof, ...]] = _by_file(
-    *streams.PROOFS, *products.PROOFS, *requantizer.PROOFS, *commands.PROOFS, *memory.PROOFS
+    *streams.PROOFS, *arithmetic.PROOFS, *commands.PROOFS, *memory.PROOFS
 )
 """The proofs of each file, whose numbers among these are their cases' seeds in a campaign."""
 
@@ -24,7 +24,6 @@ BY_NAME: Mapping[str, Proof] = {proof.name: proof for proofs in PROOFS.values() 
 
 
 def main(name: str) -> None:
-    """Prove what has a name, and print how it ends."""
     print(json.dumps(asdict(BY_NAME[name].prove())))
 
 

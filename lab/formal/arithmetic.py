@@ -1,25 +1,75 @@
-"""The requantizer computes its formula, whatever accumulator and parameters are.
+"""What is computed: the terms of a product sum to it, and the requantizer's formula.
 
-In three steps, because no solver multiplies 32 bits by 31 and divides again. What is multiplied are
-parts of the right operands, and fit; from such products, whatever they are, the register
-``product`` becomes what the operands' product says; from that register, whatever it is, becomes
-the result. Fields are taken from the cycle in which they must be presented.
+The requantizer computes it whatever accumulator and parameters are, shown in three steps, because
+no solver multiplies 32 bits by 31 and divides again. What is multiplied are parts of the right
+operands, and fit; from such products, whatever they are, the register ``product`` becomes what the
+operands' product says; from that register, whatever it is, becomes the result. Fields are taken
+from the cycle in which they must be presented.
 """
 
 from collections.abc import Iterator
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, get_args
 
+from amaranth.hdl import Module, Signal, Value, signed
+from amaranth.lib import data
+from amaranth.lib.wiring import In, Out
+
+from eightfold.hw.array.multiplier import LATENCY, TERMS, Multiplier, WeightEncoder, term_layout
+from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.requantizer import REQUANTIZER_INPUT, Requantizer
 from eightfold.isa import Rounding
-from eightfold.target.config import PRESETS
+from eightfold.target.config import PRESETS, MultiplierStyle
 from lab.formal.proof import Break, Proof
 from lab.formal.solver import Claim, Solved, Symbolic, Term, z3
 
 BITS = 68
 """In which formulas are computed: a product times 4 fits."""
+
+
+class Encoded(Component):
+    """A multiplier behind the encoder of its weights."""
+
+    operand: Annotated[Signal, In(signed(8))]
+    byte: Annotated[Signal, In(signed(8))]
+    terms: Annotated[data.View, lambda self: Out(term_layout(self.style))]
+
+    def __init__(self, style: MultiplierStyle) -> None:
+        self.style: MultiplierStyle = style
+        super().__init__()
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.encoder = encoder = WeightEncoder(self.style)
+        m.submodules.multiplier = multiplier = Multiplier(self.style)
+        m.d.comb += [
+            encoder.byte.eq(self.byte),
+            multiplier.operand.eq(self.operand),
+            Value.cast(multiplier.weight).eq(Value.cast(encoder.weight)),
+            Value.cast(self.terms).eq(Value.cast(multiplier.terms)),
+        ]
+        return m
+
+
+def multiplied(style: MultiplierStyle) -> Iterator[Claim]:
+    unit = Symbolic(Encoded(style))
+    terms = unit.signal("terms", LATENCY[style])
+    count, width = TERMS[style]
+    total = z3.BitVecVal(0, BITS)
+    for place in range(count):
+        low = place * (width + 1)
+        value = _wide(z3.Extract(low + width - 1, low, terms), True)
+        carry = _wide(z3.Extract(low + width, low + width, terms), False)
+        total += (value + carry) << 2 * place
+    operand, byte = (_wide(z3.BitVec(f"{name}@0", 8), True) for name in ("operand", "byte"))
+    # One weight after the other: two different multipliers of variables are hard to compare.
+    for number in range(256):
+        weight = z3.BitVec("byte@0", 8), z3.BitVecVal(number, 8)
+        same = z3.simplify(z3.substitute(total == operand * byte, weight))
+        yield Claim(f"the product with {number - (number >> 7) * 256}", same)
+
 
 PIPELINE = RequantizePipeline.LATENCY
 CYCLE = RequantizePipeline.FIELD_CYCLE
@@ -38,11 +88,9 @@ class Factor(NamedTuple):
     signed: bool
 
     def of(self, operand: Term) -> Term:
-        """Return the part as a number."""
         return _wide(z3.Extract(self.high, self.low, operand), self.signed)
 
     def ends(self) -> tuple[int, int]:
-        """Return the lowest and the highest value."""
         bits = self.high - self.low + 1
         return (-(1 << bits - 1), (1 << bits - 1) - 1) if self.signed else (0, (1 << bits) - 1)
 
@@ -71,14 +119,12 @@ class Multiplication(NamedTuple):
 
     @property
     def ends(self) -> tuple[int, int]:
-        """The lowest and the highest product."""
         first, second = (part.ends() for part in self.parts)
         products = [one * other for one in first for other in second]
         return min(products), max(products)
 
     @property
     def value(self) -> Term:
-        """The product as a number."""
         return _wide(self.product, self.ends[0] < 0)
 
 
@@ -234,6 +280,26 @@ def _no_reset() -> list[tuple[Term, Term]]:
     return [_value("rst", cycle, 1, 0) for cycle in range(PIPELINE)]
 
 
+MULTIPLIER_BREAKS = {
+    "infer": (Break("product.eq(self.operand *", "product.eq(self.operand[:7] *"),),
+    "rows": (
+        Break("carry = total >= 3", "carry = total > 3"),
+        Break("Mux(top[1], double, 0)", "Mux(top[1], single, 0)"),
+    ),
+}
+
+MULTIPLIERS = tuple(
+    Solved(
+        name=f"multiplier-{style}",
+        file="hw/array/multiplier.py",
+        text=f"style `{style}`: the terms of an encoded weight and an operand sum to their "
+        f"product, {LATENCY[style]} cycles later",
+        claims=partial(multiplied, style),
+        breaks=MULTIPLIER_BREAKS[style],
+    )
+    for style in get_args(MultiplierStyle)
+)
+
 FILE = "hw/blocks/requantize_pipeline.py"
 
 FORM = {False: "pair", True: "single"}
@@ -305,4 +371,4 @@ SHIFTS = tuple(
     for right in range(last + 1)
 )
 
-PROOFS: tuple[Proof, ...] = (*STEPS, *SHIFTS)
+PROOFS: tuple[Proof, ...] = (*MULTIPLIERS, *STEPS, *SHIFTS)
