@@ -27,7 +27,6 @@ def impacts(network: Network, on_progress: OnProgress | None = None) -> Iterator
 
 
 def measured() -> list[Impact]:
-    """Return what the file says."""
     return [Impact(**each) for each in json.loads(FILE.read_text(encoding="utf-8"))]
 
 
@@ -37,7 +36,6 @@ def measured() -> list[Impact]:
 @click.option("--most", type=click.IntRange(min=1), default=150, help="Inferences of a network.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=FILE)
 def main(models: tuple[str, ...], seed: int, most: int, output: Path) -> None:
-    """Run the networks with each mistake, and write the file."""
     networks = [Network.load(model, seed=seed, most=most) for model in models]
     with terminal_progress("measuring") as on_progress:
         found = [each for network in networks for each in impacts(network, on_progress)]

@@ -34,7 +34,6 @@ class Size:
 
     @property
     def image(self) -> tuple[int, int, int, int]:
-        """The shape, NHWC."""
         return (1, self.height, self.width, self.depth)
 
     @property
@@ -133,7 +132,6 @@ class MeasuredModel(NetworkBuilder):
         self._subject = name
 
     def finish(self, work: Workload) -> "MeasuredCase":
-        """Return the model with its figures."""
         graph = load_model(self.build())
         named = [op for op in graph.operators if op.name == self._subject]
         return MeasuredCase(graph, named[-1], work)
@@ -149,7 +147,6 @@ class MeasuredCase:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates of the subject."""
         return count_macs(self.graph, self.operator)
 
     def inputs(self, seed: int = 0) -> dict[int, np.ndarray]:
@@ -196,7 +193,6 @@ class Series:
 
     @property
     def sizes(self) -> tuple[Size, ...]:
-        """The sizes of the models that are measured."""
         return (*SIZES[:-1], self.largest)
 
     def case(self, size: Size, *, inside: bool = True) -> MeasuredCase:
@@ -236,7 +232,7 @@ class CatalogueEntry:
 
     - ``series``: what is measured; the first one is what the operator's throughput is read from.
     - ``requirement``: what its throughput must reach; None: nothing is asked.
-    - ``limit``: what the compiler refuses besides what `lab.measure.facts` finds by asking, or what
+    - ``limit``: what the compiler refuses besides what `lab.measure` finds by asking, or what
       a run does not accept; empty if nothing. tests/lab/measure/test_limits.py shows each.
     """
 

@@ -12,7 +12,6 @@ not depend on what else runs: after each run everything but the scratchpad's byt
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -42,7 +41,6 @@ _CYCLES = 2 + [name for name, _ in COUNTERS].index("CYCLES")
 
 
 def compiled(case: MeasuredCase) -> Compiled:
-    """Return a model's command stream."""
     (stream,) = compile_network(case.graph, PRESETS[PRESET]).streams
     return stream
 
@@ -72,12 +70,6 @@ def engines(case: MeasuredCase, stream: Compiled) -> tuple[Engine, ...]:
     return tuple(engine for engine in Engine if engine in used)
 
 
-@dataclass(frozen=True)
-class _Job:
-    case: MeasuredCase
-    stream: Compiled
-
-
 def measure(
     operators: Iterable[str] = tuple(SERIES),
     count: int = len(SIZES),
@@ -96,13 +88,13 @@ def measure(
     cases = [(series.case(size), series.case(size, inside=False)) for _, series, size in named]
     results = _simulate([case for pair in cases for case in pair], on_progress)
     figures: dict[str, dict[str, list[Figure]]] = {name: {} for name in operators}
-    for (name, series, _), pair in zip(named, cases, strict=True):
-        (job, inside), (_, outside) = next(results), next(results)
+    for (name, series, _), (inside, _) in zip(named, cases, strict=True):
+        (stream, kept), (_, outside) = next(results), next(results)
         figure = Figure(
-            pair[0].work.elements,
-            pair[0].work.units,
-            pair[0].macs,
-            operator_cycles(job.case, job.stream, inside.events),
+            inside.work.elements,
+            inside.work.units,
+            inside.macs,
+            operator_cycles(inside, stream, kept.events),
             outside.cycles,
         )
         figures[name].setdefault(series.label, []).append(figure)
@@ -111,50 +103,39 @@ def measure(
 
 def _simulate(
     cases: Sequence[MeasuredCase], on_progress: OnProgress | None
-) -> Iterator[tuple[_Job, RunResult]]:
-    """Run the models one after the other; yield each with its result, which is golden's."""
-    jobs = [_Job(case, compiled(case)) for case in cases]
-    runs = [
-        Run(
-            inputs={
-                job.stream.inputs[tensor]: array
-                for tensor, array in job.case.inputs().items()
-                if tensor in job.stream.inputs  # SHAPE reads none
-            },
-            words=job.stream.words,
-            model=job.stream.model,
-        )
-        for job in jobs
-    ]
+) -> Iterator[tuple[Compiled, RunResult]]:
+    """Run the models one after the other; yield the stream and the result, which is golden's."""
+    streams = [compiled(case) for case in cases]
+    runs = []
+    for case, stream in zip(cases, streams, strict=True):
+        given = case.inputs()
+        inputs = {offset: given[tensor] for tensor, offset in stream.inputs.items()}
+        runs.append(Run(inputs=inputs, words=stream.words, model=stream.model))
     results = run_system(
         PRESETS[PRESET],
         "verilator",
-        words=jobs[0].stream.words,
-        model=jobs[0].stream.model,
-        arena_bytes=max(job.stream.arena for job in jobs),
+        words=streams[0].words,
+        model=streams[0].model,
+        arena_bytes=max(stream.arena for stream in streams),
         runs=runs,
         timing=MemoryTiming(latency=LATENCY),
         on_progress=on_progress,
     ).runs
-    for job, result in zip(jobs, results, strict=True):
-        _check(job, result)
-        yield job, result
+    for case, stream, result in zip(cases, streams, results, strict=True):
+        _check(case, stream, result)
+        yield stream, result
 
 
-def _check(job: _Job, result: RunResult) -> None:
-    """Compare a run's outputs with golden."""
-    graph = job.case.graph
+def _check(case: MeasuredCase, stream: Compiled, result: RunResult) -> None:
+    name, tensors = case.operator.name, case.graph.tensors
     if not result.done:
-        raise HardwareError(f"{job.case.operator.name}: stopped with error {result.error.name}")
-    expected = run_graph(graph, job.case.inputs())
-    for tensor, offset in job.stream.outputs.items():
-        kind = graph.tensors[tensor]
+        raise HardwareError(f"{name}: stopped with error {result.error.name}")
+    expected = run_graph(case.graph, case.inputs())
+    for tensor, offset in stream.outputs.items():
+        kind = tensors[tensor]
         computed = result.tensor(offset, kind.shape, kind.dtype)
-        if not np.array_equal(computed, expected[tensor]):
-            count = np.count_nonzero(computed != expected[tensor])
-            raise HardwareError(
-                f"{job.case.operator.name}: {count} elements of {kind} are not golden's"
-            )
+        if count := np.count_nonzero(computed != expected[tensor]):
+            raise HardwareError(f"{name}: {count} elements of {kind} are not golden's")
 
 
 def operator_cycles(case: MeasuredCase, stream: Compiled, events: NDArray[np.int64]) -> int:

@@ -84,7 +84,6 @@ def processor() -> str:
 @click.option("--operators", default=",".join(OPERATORS), metavar="NAMES")
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=FILE)
 def main(count: int, seed: int, operators: str, output: Path) -> None:
-    """Ask every runtime the first models of every row, and write the file."""
     rows: dict[str, dict[str, dict[str, int]]] = {}
     runners = {name: cast(ModelRunner, load_adapter(name)) for name in RUNTIMES}
     names = operators.split(",")

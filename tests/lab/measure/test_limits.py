@@ -13,7 +13,7 @@ from eightfold.isa.decode import CommandError
 from eightfold.model import Graph
 from eightfold.operators import load_model, run_graph
 from eightfold.target.config import PRESETS
-from lab.measure.facts import refused_activations
+from lab.measure.__main__ import refused_activations
 from lab.measure.series import CATALOGUE
 from tests.support.models.refusals import INT32_INDEX, bilinear, reduced, scattered
 from tests.support.models.single import convolution, moved, one_operator, product

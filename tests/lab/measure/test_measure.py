@@ -24,7 +24,7 @@ from eightfold.isa import COUNTERS, Engine, Space
 from eightfold.operators import SPEC_ROWS
 from lab.documents import throughput as tables
 from lab.documents.throughput import growths, reached
-from lab.measure.facts import facts, file_text
+from lab.measure.__main__ import facts, file_text
 from lab.measure.models import SIZES, SOFTMAX
 from lab.measure.rtl import compiled, engines, measure, operator_cycles, work
 from lab.measure.series import SERIES
