@@ -7,22 +7,23 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import click
 import numpy as np
 
-from eightfold.campaign.records import Case, Computing, Evidence, Unit
-from eightfold.campaign.suite import Result
+from eightfold.campaign.records import Case, Computing, Evidence, Unit, error_case
+from eightfold.campaign.suite import Result, oracle
 from eightfold.common.errors import InputError
 from eightfold.common.program import CONFIG_HELP
-from eightfold.compiler import Compiled
+from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
 from eightfold.model.graph import Operator
-from eightfold.operators import explain_element
-from eightfold.run.reference.oracle import differ
+from eightfold.operators import explain_element, load_model, run_graph
+from eightfold.run.reference.oracle import OracleRejected, differ, litert_tensors, with_state
+from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.sim.simulator.build import Design
-from eightfold.sim.simulator.system import RunResult, system_design
+from eightfold.sim.simulator.system import system_design
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from lab.gates import accelerator_source, levels_of
 from lab.netlist_option import HELP
@@ -186,14 +187,6 @@ def run_each(case: Callable[[Unit, int, Path | None], Case]) -> Callable[..., Re
     return run
 
 
-def outputs_of(result: RunResult, compiled: Compiled, graph: Graph) -> dict[int, np.ndarray]:
-    """Return the tensors that a stream has left in the arena."""
-    return {
-        tensor: result.tensor(offset, graph.tensors[tensor].shape, graph.tensors[tensor].dtype)
-        for tensor, offset in compiled.outputs.items()
-    }
-
-
 def settings_of(config: AcceleratorConfig) -> str:
     """Return a configuration's fields as a unit has them."""
     return json.dumps(config.as_dict(), sort_keys=True)
@@ -212,10 +205,71 @@ def accelerator_designs(unit: Unit) -> Sequence[Design]:
     return (system_design(config, accelerator_source(config, unit.netlist)),)
 
 
-def compared_case(
-    seed: int, operator: str, model: bytes, inputs: Tensors, found: tuple[str, Evidence] | None
+Found = tuple[str, Evidence] | None
+"""What differs, in a line and in full; None if nothing does."""
+
+
+def golden_case(
+    unit: Unit,
+    seed: int,
+    model: bytes,
+    inputs: Tensors,
+    further: Callable[[Graph, Tensors], Found] = lambda graph, values: None,
 ) -> Case:
-    """Return the case of a comparison, whose difference `compare` has ``found``."""
+    """Compare golden with the kernels of the unit's reference on every tensor of a model.
+
+    ``further``: finds what else is wrong with a graph of which golden's tensors are right.
+    """
+    reference = cast(Reference, unit.reference)
+    try:
+        graph = load_model(model)
+        if reason := undefined(unit, graph):
+            return refused_case(seed, unit.operator, reason)
+        values = {**inputs, **run_graph(graph, inputs, reference)}
+        if reference == "litert":
+            expected = litert_tensors(oracle(reference), model, graph, inputs, values)
+        else:
+            expected = with_state(graph, oracle(reference).run(model, inputs))
+        names = ("golden", RUNTIMES[reference].title)
+        found = compare(graph, graph.operators, values, values, expected, names)
+        return compared_case(seed, unit.operator, model, inputs, found or further(graph, values))
+    except OracleRejected as error:
+        if reference == "litert":  # every model is one that it accepts
+            return error_case(seed, unit.operator, error, model)
+        return refused_case(seed, unit.operator, str(error))
+    except Exception as error:
+        return error_case(seed, unit.operator, error, model)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A model that was drawn for the accelerator; ``model`` are the bytes of ``graph``."""
+
+    seed: int
+    model: bytes
+    graph: Graph
+
+
+D = TypeVar("D", bound=Drawn)
+
+
+def together_or_alone(
+    simulate: Callable[[Unit, Sequence[D], Path | None], list[Case]],
+    unit: Unit,
+    drawn: Sequence[D],
+    trace: Path | None,
+) -> list[Case]:
+    """Return the cases of one simulation of all models; where that fails, of one for each."""
+    try:
+        return simulate(unit, drawn, trace) if drawn else []
+    except Exception as error:
+        if len(drawn) == 1:
+            return [error_case(drawn[0].seed, unit.operator, error, drawn[0].model)]
+    alone = [(replace(unit, first=each.seed, count=1), [each]) for each in drawn]
+    return [case for one in alone for case in together_or_alone(simulate, *one, None)]
+
+
+def compared_case(seed: int, operator: str, model: bytes, inputs: Tensors, found: Found) -> Case:
     if found is None:
         return Case(seed=seed, operator=operator, verdict="passed")
     message, evidence = found
@@ -247,6 +301,11 @@ def first_difference(got: np.ndarray, expected: np.ndarray) -> tuple[int, ...] |
     return tuple(int(i) for i in places[0]) if len(places) else None
 
 
+def against_golden(graph: Graph, got: Tensors, golden: Tensors) -> Found:
+    """Compare what RTL has computed of a graph with golden's tensors, as `compare` does."""
+    return compare(graph, graph.operators, golden, got, golden, ("RTL", "golden"))
+
+
 def compare(
     graph: Graph,
     operators: Iterable[Operator],
@@ -254,12 +313,12 @@ def compare(
     got: Tensors,
     expected: Tensors,
     names: tuple[str, str],
-) -> tuple[str, Evidence] | None:
+) -> Found:
     """Compare the results of operators in their order.
 
     ``values``: inputs, and golden's tensors: what the arithmetic of an element is explained with.
     ``got``, ``expected``: tensors by index, whose authors are ``names``. Returns what
-    differs first, in a line and in full; None if all is equal.
+    differs first.
     """
     for operator in operators:
         for output, index in enumerate(operator.outputs):

@@ -22,9 +22,9 @@ from eightfold.sim.simulator.toolchain import Simulator
 from lab.gates import accelerator_source
 from lab.suites.common import (
     SIMULATED,
+    Found,
     accelerator_designs,
-    compare,
-    outputs_of,
+    against_golden,
     plan_in_units,
     run_each,
 )
@@ -47,9 +47,8 @@ def _case(unit: Unit, seed: int, trace: Path | None) -> Case:
 
 
 def _disturbed(unit: Unit, made: Network, trace: Path | None) -> Case:
-    (compiled,) = made.job.network.streams
-    given = {**made.job.graph.initial_state(), **made.job.batch[0]}
-    good = Run(inputs={offset: given[tensor] for tensor, offset in compiled.inputs.items()})
+    compiled, given = made.stream, {**made.graph.initial_state(), **made.batch[0]}
+    good = Run(inputs=made.arena(given))
     rng = np.random.default_rng([0xFA017, made.seed])
     faults = [random_fault(rng, compiled, good) for _ in range(FAULTS)]
     done = run_system(
@@ -66,12 +65,12 @@ def _disturbed(unit: Unit, made: Network, trace: Path | None) -> Case:
         accelerator=accelerator_source(compiled.config, unit.netlist),
         trace=trace,
     ).runs
-    golden = run_graph(made.job.graph, given, cast(Reference, unit.reference))
+    golden = run_graph(made.graph, given, cast(Reference, unit.reference))
     for number, fault in enumerate(faults):
         wrong = wrong_end(fault, done[2 * number])
         evidence = Evidence()
         if not wrong:
-            found = _wrong_run(made, compiled, golden, done[2 * number + 1])
+            found = _wrong_run(made, golden, done[2 * number + 1])
             wrong, evidence = found if found else ("", evidence)
         if wrong:
             return Case(
@@ -126,14 +125,10 @@ def wrong_end(fault: Run, result: RunResult) -> str:
     return f"ended with {result.error.name}, done {result.done}, in place of {names}"
 
 
-def _wrong_run(
-    made: Network, compiled: Compiled, golden: dict[int, np.ndarray], result: RunResult
-) -> tuple[str, Evidence] | None:
+def _wrong_run(made: Network, golden: dict[int, np.ndarray], result: RunResult) -> Found:
     if not result.done:
         return f"the good run after it ended with {result.error.name}", Evidence()
-    graph = made.job.graph
-    tensors = outputs_of(result, compiled, graph)
-    found = compare(graph, graph.operators, golden, tensors, golden, ("RTL", "golden"))
+    found = against_golden(made.graph, made.outputs(result), golden)
     return (f"the good run after it differs: {found[0]}", found[1]) if found else None
 
 

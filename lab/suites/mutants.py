@@ -70,7 +70,6 @@ def _texts(root: Path, names: Sequence[str]) -> dict[str, str]:
 
 
 def run(unit: Unit, trace: Path | None = None) -> Result:
-    """Judge the mutants of a unit."""
     if trace is not None:
         raise InputError("mutants have no waves; repeat the case without --trace")
     return Result([_case(unit, seed) for seed in unit.seeds], {})
@@ -134,7 +133,6 @@ class Tally(Counter[str]):
 
     @property
     def share(self) -> float | None:
-        """The share of the valid ones that was caught; None if there are none."""
         return self["caught"] / self.valid if self.valid else None
 
     @property
@@ -147,7 +145,6 @@ class Tally(Counter[str]):
 
     @property
     def sentence(self) -> str:
-        """What was found, as part of a sentence."""
         if not self.valid:
             return f"of {self.total():,} mutants none is valid"
         caught = self["caught"]
@@ -159,7 +156,6 @@ class Tally(Counter[str]):
         )
 
     def as_dict(self) -> dict[str, float | None]:
-        """Return the figures by name."""
         counts = {how: self[how] for how in HOW}
         return {"drawn": self.total(), "valid": self.valid, **counts, "share": self.share}
 

@@ -5,41 +5,43 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 
 from eightfold.campaign.records import GOOD, Case, Evidence, Unit, error_case
-from eightfold.campaign.suite import Result, Suite, oracle
-from eightfold.cases.draws import Case as Drawn
+from eightfold.campaign.suite import Result, Suite
 from eightfold.cases.networks import DRAWN, MAX_ELEMENTS, network_rng, odd_network, random_network
 from eightfold.common.errors import InputError
-from eightfold.compiler import HARDWARE, CompiledNetwork, compile_network
+from eightfold.compiler import HARDWARE, Compiled, compile_network
 from eightfold.compiler.passes import Prepared, prepare
 from eightfold.compiler.rewrite import rebuild
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
 from eightfold.operators import load_model, run_graph
-from eightfold.run.reference.oracle import OracleRejected, litert_tensors, with_state
 from eightfold.run.reference.runtimes import RUNTIMES
-from eightfold.sim.simulator.system import Run, run_system
+from eightfold.sim.simulator.system import Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from lab.gates import accelerator_source
 from lab.hostile.subject import fitting_inputs, run_compiled, run_prepared
 from lab.suites.common import (
     SIMULATED,
+    Drawn,
+    Found,
     Tensors,
     accelerator_designs,
+    against_golden,
     compare,
     compared_case,
+    golden_case,
     golden_reference,
-    outputs_of,
     plan_in_units,
     random_config,
     refused_case,
-    undefined,
+    together_or_alone,
 )
 from lab.suites.operators import MOST_ELEMENTS
 from lab.suites.shrink import Budget, part_of, shrink
@@ -55,7 +57,7 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
     """Run the networks of a unit; those that fail are shrunk."""
     budget = Budget()
     if unit.backend == "golden":
-        return Result([golden_case(unit, seed, budget) for seed in unit.seeds], {})
+        return Result([in_golden(unit, seed, budget) for seed in unit.seeds], {})
     return Result(_on_rtl(unit, trace, budget), {})
 
 
@@ -64,66 +66,44 @@ def is_odd(seed: int) -> bool:
     return seed % ODD_EVERY == ODD_EVERY - 1
 
 
-def golden_case(unit: Unit, seed: int, budget: Budget) -> Case:
+def in_golden(unit: Unit, seed: int, budget: Budget) -> Case:
     """Compare golden with the reference's kernels on every tensor of one network.
 
     An odd one also runs as commands on the accelerator's model in numpy, in an odd configuration.
     """
-    model = None
     try:
-        model, inputs = _drawn(unit, seed)
-        case = _in_golden(unit, seed, model, inputs)
-        judge = partial(_in_golden, unit, seed)
-        return smaller_network(case, model, inputs, judge, budget, unit.reference)
+        draw = odd_network if is_odd(seed) else random_network
+        model, inputs = draw(network_rng(seed), operators=DRAWN - RUNTIMES[unit.reference].lacks)
     except Exception as error:
-        return error_case(seed, "", error, model)
+        return error_case(seed, "", error)
 
+    def on_machine(graph: Graph, values: Tensors) -> Found:
+        reference = cast(Reference, unit.reference)
+        return differs_on_machine(graph, values, seed, reference) if is_odd(seed) else None
 
-def _drawn(unit: Unit, seed: int) -> Drawn:
-    operators = DRAWN - RUNTIMES[unit.reference].lacks
-    draw = odd_network if is_odd(seed) else random_network
-    return draw(network_rng(seed), operators=operators)
-
-
-def _in_golden(unit: Unit, seed: int, model: bytes, inputs: Mapping[int, np.ndarray]) -> Case:
-    try:
-        graph = load_model(model)
-        if reason := undefined(unit, graph):
-            return refused_case(seed, "", reason)
-        values = {**inputs, **run_graph(graph, inputs, cast(Reference, unit.reference))}
-        if unit.reference == "litert":
-            expected = litert_tensors(oracle("litert"), model, graph, inputs, values)
-        else:
-            expected = with_state(graph, oracle(unit.reference).run(model, inputs))
-        names = ("golden", RUNTIMES[unit.reference].title)
-        found = compare(graph, graph.operators, values, values, expected, names)
-        if found is None and is_odd(seed):
-            found = differs_on_machine(graph, values, seed, cast(Reference, unit.reference))
-        return compared_case(seed, "", model, inputs, found)
-    except OracleRejected as error:
-        if unit.reference == "litert":  # every network is one that it accepts
-            return error_case(seed, "", error, model)
-        return refused_case(seed, "", str(error))
-    except Exception as error:
-        return error_case(seed, "", error, model)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """A network that is one stream, compiled for the accelerator of all others, and its inputs."""
-
-    graph: Graph
-    network: CompiledNetwork
-    batch: Sequence[Tensors]
+    judge = partial(golden_case, unit, seed, further=on_machine)
+    return smaller_network(judge(model, inputs), model, inputs, judge, budget, unit.reference)
 
 
 @dataclass(frozen=True)
-class Network:
-    """A random network for the accelerator, compiled, and its inputs, of which RTL runs each."""
+class Network(Drawn):
+    """A random network that is one stream, and inputs, of which RTL runs each."""
 
-    seed: int
-    model: bytes
-    job: Job
+    stream: Compiled
+    batch: Sequence[Tensors]
+
+    def arena(self, given: Tensors) -> dict[int, np.ndarray]:
+        """Return what lies in the arena before a run, by offset."""
+        tensors = {**self.graph.initial_state(), **given}
+        return {offset: tensors[tensor] for tensor, offset in self.stream.inputs.items()}
+
+    def outputs(self, result: RunResult) -> dict[int, np.ndarray]:
+        """Return the tensors that a run has left in the arena."""
+        kinds = self.graph.tensors
+        return {
+            tensor: result.tensor(offset, kinds[tensor].shape, kinds[tensor].dtype)
+            for tensor, offset in self.stream.outputs.items()
+        }
 
 
 def make_network(unit: Unit, seed: int) -> Network:
@@ -169,8 +149,8 @@ def _others(rng: np.random.Generator, inputs: Tensors) -> Tensors:
 def _compiled(unit: Unit, seed: int, model: bytes, batch: Sequence[Tensors]) -> Network:
     graph = load_model(model)
     reference = cast(Reference, unit.reference)
-    network = compile_network(graph, unit.configuration(), reference, keep=True)
-    return Network(seed, model, Job(graph=graph, network=network, batch=batch))
+    (stream,) = compile_network(graph, unit.configuration(), reference, keep=True).streams
+    return Network(seed, model, graph, stream, batch)
 
 
 def _on_rtl(unit: Unit, trace: Path | None, budget: Budget) -> list[Case]:
@@ -183,19 +163,8 @@ def _on_rtl(unit: Unit, trace: Path | None, budget: Budget) -> list[Case]:
             cases.append(refused_case(seed, "", str(error)))
         except Exception as error:
             cases.append(error_case(seed, "", error))
-    try:
-        found = _simulated(unit, made, trace) if made else []
-    except Exception as error:
-        if len(made) > 1:
-            alone = (replace(unit, first=each.seed, count=1) for each in made)
-            return _sorted(cases + [case for one in alone for case in _on_rtl(one, None, budget)])
-        found = [error_case(made[0].seed, "", error, made[0].model)]
-    return _sorted(
-        cases + [_smaller(unit, each, case, budget) for each, case in zip(made, found, strict=True)]
-    )
-
-
-def _sorted(cases: list[Case]) -> list[Case]:
+    found = together_or_alone(_simulated, unit, made, trace)
+    cases += [_smaller(unit, each, case, budget) for each, case in zip(made, found, strict=True)]
     return sorted(cases, key=lambda case: case.seed)
 
 
@@ -209,7 +178,7 @@ def _smaller(unit: Unit, made: Network, case: Case, budget: Budget) -> Case:
         except Exception as error:
             return error_case(made.seed, "", error, model)
 
-    inputs = made.job.batch[0]
+    inputs = made.batch[0]
     if case.evidence and case.evidence.inputs:
         inputs = case.evidence.inputs
     return smaller_network(case, made.model, inputs, judge, budget, unit.reference)
@@ -218,7 +187,7 @@ def _smaller(unit: Unit, made: Network, case: Case, budget: Budget) -> Case:
 def _simulated(unit: Unit, made: Sequence[Network], trace: Path | None) -> list[Case]:
     turn = unit.first // TOGETHER[unit.backend]
     found = simulate_together(
-        [each.job for each in made],
+        made,
         cast(Simulator, unit.backend),
         stall=unit.stalls(turn),
         seed=unit.first,
@@ -229,11 +198,9 @@ def _simulated(unit: Unit, made: Sequence[Network], trace: Path | None) -> list[
 
 
 def _compared(unit: Unit, made: Network, runs: Sequence[dict[int, np.ndarray]]) -> Case:
-    graph = made.job.graph
-    for given, tensors in zip(made.job.batch, runs, strict=True):
-        golden = run_graph(graph, given, cast(Reference, unit.reference))
-        found = compare(graph, graph.operators, golden, tensors, golden, ("RTL", "golden"))
-        if found is not None:
+    for given, tensors in zip(made.batch, runs, strict=True):
+        golden = run_graph(made.graph, given, cast(Reference, unit.reference))
+        if found := against_golden(made.graph, tensors, golden):
             return compared_case(made.seed, "", made.model, given, found)
     return Case(seed=made.seed, verdict="passed")
 
@@ -304,7 +271,7 @@ def _way(case: Case) -> str:
 
 
 def simulate_together(
-    jobs: Sequence[Job],
+    networks: Sequence[Network],
     simulator: Simulator,
     *,
     stall: float,
@@ -312,45 +279,42 @@ def simulate_together(
     netlist: str = "",
     trace: Path | None = None,
 ) -> list[list[dict[int, np.ndarray]]]:
-    """Return for each job, and each of its inputs, the tensors that the accelerator has kept."""
-    streams = [stream for job in jobs for stream in job.network.streams]
+    """Return for each network, and each of its inputs, the tensors that the accelerator kept."""
     runs = [
         Run(
-            inputs={o: {**job.graph.initial_state(), **given}[t] for t, o in stream.inputs.items()},
-            words=stream.words,
-            model=stream.model,
-            registers={"ARENA_SIZE": stream.arena},
+            inputs=network.arena(given),
+            words=network.stream.words,
+            model=network.stream.model,
+            registers={"ARENA_SIZE": network.stream.arena},
         )
-        for job, stream in zip(jobs, streams, strict=True)
-        for given in job.batch
+        for network in networks
+        for given in network.batch
     ]
+    first = networks[0].stream
     results = iter(
         run_system(
-            streams[0].config,
+            first.config,
             simulator,
-            words=streams[0].words,
-            model=streams[0].model,
-            arena_bytes=max(stream.arena for stream in streams),
+            words=first.words,
+            model=first.model,
+            arena_bytes=max(network.stream.arena for network in networks),
             runs=runs,
             stall=stall,
             seed=seed,
-            accelerator=accelerator_source(streams[0].config, netlist),
+            accelerator=accelerator_source(first.config, netlist),
             trace=trace,
         ).runs
     )
     found = []
-    for job, stream in zip(jobs, streams, strict=True):
-        found.append([])
-        for _ in job.batch:
-            result = next(results)
-            assert result.done, (str(job.graph.operators), result.error, result.index)
-            found[-1].append(outputs_of(result, stream, job.graph))
+    for network in networks:
+        done = list(islice(results, len(network.batch)))
+        for result in done:
+            assert result.done, (str(network.graph.operators), result.error, result.index)
+        found.append([network.outputs(result) for result in done])
     return found
 
 
-def differs_on_machine(
-    graph: Graph, values: Tensors, seed: int, reference: Reference
-) -> tuple[str, Evidence] | None:
+def differs_on_machine(graph: Graph, values: Tensors, seed: int, reference: Reference) -> Found:
     """Return what commands for a random configuration compute otherwise than golden; None: nothing.
 
     Once of the network as it is, layer by layer if it fits, and once of the network as rewritten.

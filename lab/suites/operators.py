@@ -1,6 +1,6 @@
 """Random models of one operator: golden against the reference's kernels, RTL against golden."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -10,16 +10,14 @@ import numpy as np
 
 from eightfold.campaign.coverage import Bin
 from eightfold.campaign.records import Case, Unit, error_case
-from eightfold.campaign.suite import Hits, Result, Suite, oracle
+from eightfold.campaign.suite import Hits, Result, Suite
 from eightfold.cases.networks import combined
 from eightfold.cases.operators import OPERATORS, accelerator_case, case_rng, random_case
 from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network, computed
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
-from eightfold.operators import load_model, run_graph, run_operator
-from eightfold.run.reference.oracle import OracleRejected, deviates, litert_outputs, with_state
-from eightfold.run.reference.runtimes import RUNTIMES
+from eightfold.operators import load_model, run_graph
 from eightfold.run.simulate import simulate_network
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
@@ -27,13 +25,16 @@ from lab.coverage import EXCLUDED, covered, every_bin
 from lab.gates import netlist_source
 from lab.suites.common import (
     SIMULATED,
+    Drawn,
     Request,
     accelerator_designs,
-    compare,
+    against_golden,
     compared_case,
+    golden_case,
     golden_reference,
     planned,
     refused_case,
+    together_or_alone,
     undefined,
 )
 
@@ -85,54 +86,24 @@ def _soon(unit: Unit) -> tuple[Unit, ...]:
 
 def run(unit: Unit, trace: Path | None = None) -> Result:
     if unit.backend == "golden":
-        return Result([golden_case(unit, seed) for seed in unit.seeds], {})
+        return Result([_in_golden(unit, seed) for seed in unit.seeds], {})
     return _on_rtl(unit, trace)
 
 
-def golden_case(unit: Unit, seed: int) -> Case:
-    """Compare golden with the kernels of the unit's reference on one model."""
-    model = None
+def _in_golden(unit: Unit, seed: int) -> Case:
     try:
         make = random_case if unit.reference == "litert" else accelerator_case
         model, inputs = make(unit.operator, case_rng(unit.operator, seed))
-        return _compared(unit, seed, model, inputs)
     except Exception as error:
-        return error_case(seed, unit.operator, error, model)
-
-
-def _compared(unit: Unit, seed: int, model: bytes, inputs: Mapping[int, np.ndarray]) -> Case:
-    graph = load_model(model)
-    (operator,) = graph.operators
-    if reason := undefined(unit, graph):
-        return refused_case(seed, unit.operator, reason)
-    runtime = oracle(unit.reference)
-    try:
-        if unit.reference == "litert" and deviates(graph):
-            outputs = litert_outputs(runtime, graph, operator, inputs)
-            expected = dict(zip(operator.outputs, outputs, strict=True))
-        else:
-            expected = with_state(graph, runtime.run(model, inputs))
-    except OracleRejected as error:
-        if unit.reference == "litert":
-            raise  # every model is one that it accepts
-        return refused_case(seed, unit.operator, str(error))
-    inputs = {**graph.initial_state(), **inputs}
-    results = run_operator(graph, operator, inputs, cast(Reference, unit.reference))
-    got = dict(zip(operator.outputs, results, strict=True))
-    names = ("golden", RUNTIMES[unit.reference].title)
-    values = {**inputs, **got}
-    found = compare(graph, graph.operators, values, got, expected, names)
-    return compared_case(seed, unit.operator, model, inputs, found)
+        return error_case(seed, unit.operator, error)
+    return golden_case(unit, seed, model, inputs)
 
 
 @dataclass(frozen=True)
-class Part:
-    """A model for the accelerator; ``model`` are the bytes of ``graph``."""
+class Part(Drawn):
+    """A model of one operator."""
 
     operator: str
-    seed: int
-    model: bytes
-    graph: Graph
     inputs: dict[int, np.ndarray]
 
 
@@ -149,7 +120,7 @@ def parts(unit: Unit) -> tuple[list[Part], list[Case]]:
         if reason := _not_for_rtl(unit, graph):
             refused.append(refused_case(seed, unit.operator, reason))
         else:
-            taken.append(Part(unit.operator, seed, model, graph, inputs))
+            taken.append(Part(seed, model, graph, unit.operator, inputs))
     return taken, refused
 
 
@@ -165,21 +136,16 @@ def _not_for_rtl(unit: Unit, graph: Graph) -> str:
 def _on_rtl(unit: Unit, trace: Path | None) -> Result:
     """Run models side by side in one stream; where that fails, each alone to find which."""
     taken, cases = parts(unit)
-    hits = {}
-    if taken:
-        try:
-            found, hits = simulate_parts(unit, taken, trace)
-        except Exception as error:
-            if len(taken) == 1:
-                found = [error_case(taken[0].seed, unit.operator, error, taken[0].model)]
-            else:
-                found = [case for part in taken for case in _alone(unit, part)]
-        cases += found
+    hits: dict[tuple[str, str, str], int] = {}
+
+    def simulate(one: Unit, some: Sequence[Part], trace: Path | None) -> list[Case]:
+        found, seen = simulate_parts(one, some, trace)
+        if len(some) == len(taken):
+            hits.update(seen)
+        return found
+
+    cases += together_or_alone(simulate, unit, taken, trace)
     return Result(sorted(cases, key=lambda case: case.seed), hits)
-
-
-def _alone(unit: Unit, part: Part) -> Sequence[Case]:
-    return _on_rtl(replace(unit, first=part.seed, count=1), None).cases
 
 
 def simulate_parts(
@@ -211,9 +177,7 @@ def simulate_parts(
             for values in (ran.tensors, golden)
         )
         base = mine.stop
-        found = compare(
-            part.graph, part.graph.operators, expected, got, expected, ("RTL", "golden")
-        )
+        found = against_golden(part.graph, got, expected)
         cases.append(compared_case(part.seed, part.operator, part.model, part.inputs, found))
     if not unit.coverage:
         return cases, {}

@@ -41,7 +41,6 @@ def plan(request: Request) -> Iterator[Unit]:
 
 
 def run(unit: Unit, trace: Path | None = None) -> Result:
-    """Prove what a unit says."""
     if trace is not None:
         raise InputError("proofs have no waves; repeat the case without --trace")
     return Result([_case(seed, _proofs()[unit.operator][seed]) for seed in unit.seeds], {})

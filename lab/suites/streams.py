@@ -100,12 +100,10 @@ class StreamCase:
 
     @property
     def mutations(self) -> list[Mutation]:
-        """What is wrong with the words."""
         return [part for part in self.parts if isinstance(part, Mutation)]
 
     @property
     def disturbances(self) -> list[Disturbance]:
-        """What happens in the run."""
         return [part for part in self.parts if isinstance(part, Disturbance)]
 
     @cached_property
@@ -133,15 +131,11 @@ class StreamCase:
 
     @cached_property
     def ending(self) -> Ending:
-        """How it must end."""
         length = self.run.registers.get("COMMAND_LENGTH", 4 * len(self.words))
+        kept = {place: item for place, item in self.items.items() if item.opcode in CONSTANTS}
         items = [item for item in self.program.items if item.opcode in CONSTANTS]
-        whole = [item for item in self.items.values() if item.opcode in CONSTANTS] == items
-        kept = self.items
-        untouched = all(
-            m.place in (BEGIN, END) or m.place not in kept or kept[m.place].opcode not in CONSTANTS
-            for m in self.mutations
-        )
+        whole = list(kept.values()) == items
+        untouched = not any(mutation.place in kept for mutation in self.mutations)
         return ending(
             self.config,
             self.words[: length // 4],
@@ -152,7 +146,6 @@ class StreamCase:
 
     @property
     def kind(self) -> str:
-        """What it is, in a word or two."""
         if self.mutations:
             return "mutated"
         names = [part.text.partition(" at")[0].partition(" after")[0] for part in self.disturbances]
@@ -161,14 +154,13 @@ class StreamCase:
 
     def listing(self) -> str:
         """Return the commands in lines, up to the first that is none."""
-        lines: list[str] = []
+        lines = [str(part) for part in self.parts if not isinstance(part, tuple)]
         try:
             for text in listing(self.words):
                 lines.append(text)  # noqa: PERF402 - those before the error stay
         except CommandError as error:
             lines.append(str(error))
-        parts = [str(part) for part in self.parts if not isinstance(part, tuple)]
-        return "\n".join([*parts, *lines])
+        return "\n".join(lines)
 
 
 def random_case(config: AcceleratorConfig, seed: int) -> StreamCase:
@@ -251,14 +243,12 @@ def wrong_run(case: StreamCase, result: RunResult) -> str:
         return found
     if case.run.reset_after is not None:
         return ""
-    allowed = case.ending
-    disturbed = _disturbed(case)
-    allowed = replace(allowed, refusals=allowed.refusals | disturbed)
+    allowed = replace(case.ending, refusals=case.ending.refusals | _disturbed(case))
     if not result.ended:
         if allowed.open or allowed.free:
             return ""
         return f"no end in {PATIENCE} cycles, in place of {allowed}"
-    if result.error != isa.ErrorCode.NONE:
+    if result.error != ErrorCode.NONE:
         if allowed.allows(result.error, result.engine, result.index):
             return ""
         got = f"{result.error.name} of {result.engine} in command {result.index}"
@@ -274,13 +264,12 @@ def wrong_run(case: StreamCase, result: RunResult) -> str:
 
 def _disturbed(case: StreamCase) -> frozenset[Refusal]:
     """Return what bus errors add to how a run may end."""
-    found = set()
-    for number in (0, 1, 2, 253, 254, 255):
-        if case.run.read_error is not None:
-            found.add(Refusal(isa.ErrorCode.AXI_READ, number, None))
-        if case.run.write_error is not None:
-            found.add(Refusal(isa.ErrorCode.AXI_WRITE, number, None))
-    return frozenset(found)
+    errors = {
+        ErrorCode.AXI_READ: case.run.read_error,
+        ErrorCode.AXI_WRITE: case.run.write_error,
+    }
+    engines = (0, 1, 2, 253, 254, 255)
+    return frozenset(Refusal(code, n, None) for code, at in errors.items() if at for n in engines)
 
 
 def wrong_on_the_bus(result: RunResult) -> str:
@@ -383,8 +372,8 @@ def judged(
     found = []
     for case, result, behind in zip(cases, done[::2], done[1::2], strict=True):
         wrong = wrong_run(case, result)
-        after = wrong_good_run(good, behind, first.cycles)
-        wrong = wrong or (f"the good run behind it: {after}" if after else "")
+        if not wrong and (after := wrong_good_run(good, behind, first.cycles)):
+            wrong = f"the good run behind it: {after}"
         found.append((wrong, result))
     return found
 

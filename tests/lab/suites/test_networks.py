@@ -10,7 +10,7 @@ from eightfold.campaign.suite import suites
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import HARDWARE
 from eightfold.operators import load_model, run_graph
-from lab.suites import networks
+from lab.suites import common, networks
 from lab.suites.common import ODD_CONFIGS, random_config
 from lab.suites.networks import smaller_network
 from lab.suites.shrink import Budget
@@ -68,7 +68,7 @@ def check_small(case: Case, drawn: tuple[bytes, dict[int, np.ndarray]]) -> None:
 
 
 def test_a_network_that_is_wrong_in_golden_is_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(networks, "run_graph", wrong_at)
+    monkeypatch.setattr(common, "run_graph", wrong_at)
     seed = seed_with(WRONG)
     only = unit("golden", seed)
     first, second = (suites()["networks"].run(only, None).cases[0] for _ in range(2))
@@ -80,8 +80,8 @@ def test_a_network_that_is_wrong_in_golden_is_shrunk(monkeypatch: pytest.MonkeyP
 
 
 def test_a_network_that_is_wrong_on_rtl_is_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    def together(jobs, simulator, **options) -> list[list[dict[int, np.ndarray]]]:
-        return [[wrong_at(job.graph, given) for given in job.batch] for job in jobs]
+    def together(drawn, simulator, **options) -> list[list[dict[int, np.ndarray]]]:
+        return [[wrong_at(each.graph, given) for given in each.batch] for each in drawn]
 
     monkeypatch.setattr(networks, "simulate_together", together)
     options = {"operators": HARDWARE, "lengths": (3, 12)}
@@ -101,7 +101,8 @@ def test_what_two_operators_need_is_shrunk_to_both(monkeypatch: pytest.MonkeyPat
             raise ValueError(f"no room for {len(graph.operators)} operators")
         return run_graph(graph, *arguments)
 
-    monkeypatch.setattr(networks, "run_graph", raises)
+    for module in (common, networks):
+        monkeypatch.setattr(module, "run_graph", raises)
     (case,) = suites()["networks"].run(unit("golden", seed), None).cases
     assert (case.verdict, case.message) == (
         "error",
@@ -136,9 +137,9 @@ def test_another_failure_of_fewer_operators_is_not_the_finding() -> None:
 
 
 def test_without_a_budget_the_network_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(networks, "run_graph", wrong_at)
+    monkeypatch.setattr(common, "run_graph", wrong_at)
     seed = seed_with(WRONG)
-    case = networks.golden_case(unit("golden"), seed, Budget(trials=0))
+    case = networks.in_golden(unit("golden"), seed, Budget(trials=0))
     assert case.verdict == "failed"
     assert case.evidence is not None
     assert case.evidence.model == random_network(network_rng(seed))[0]

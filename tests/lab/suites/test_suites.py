@@ -15,7 +15,7 @@ from eightfold.isa import ErrorCode
 from eightfold.operators import run_graph
 from eightfold.run.simulate import NetworkRun
 from eightfold.sim.simulator.system import Run, RunResult
-from lab.suites import faults, networks, operators
+from lab.suites import common, faults, networks, operators
 from lab.suites.common import first_difference
 from tests.support.campaign.units import units_of
 
@@ -48,21 +48,21 @@ def pretend(monkeypatch: pytest.MonkeyPatch, change: Change) -> list[int]:
 
 
 def test_a_wrong_kernel_is_told_with_its_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = operators.run_operator
+    model, inputs = random_case("ADD", case_rng("ADD", 7))
 
-    def wrong(*arguments) -> list[np.ndarray]:
-        results = [each.copy() for each in right(*arguments)]
-        results[0].flat[-1] ^= 1
-        return results
+    def wrong(graph, *arguments) -> dict[int, np.ndarray]:
+        values = run_graph(graph, *arguments)
+        values[2] = values[2].copy()
+        values[2].flat[-1] ^= 1
+        return values
 
-    monkeypatch.setattr(operators, "run_operator", wrong)
-    case = operators.golden_case(only("operators", "golden", "ADD"), 7)
+    monkeypatch.setattr(common, "run_graph", wrong)
+    case = common.golden_case(only("operators", "golden", "ADD"), 7, model, inputs)
     assert case.verdict == "failed"
     assert case.message.startswith("operator 0 ADD, tensor 2 ")
     assert ": golden " in case.message
     assert ", LiteRT " in case.message
     assert case.evidence is not None
-    model, inputs = random_case("ADD", case_rng("ADD", 7))
     assert case.evidence.model == model
     assert case.evidence.inputs.keys() == inputs.keys()
     (got,), (expected,) = case.evidence.got.values(), case.evidence.expected.values()
@@ -111,10 +111,10 @@ def test_where_a_stream_fails_each_model_runs_alone(monkeypatch: pytest.MonkeyPa
 def test_a_network_that_is_wrong_is_told_among_those_of_a_simulation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def together(jobs, simulator, **options) -> list[list[dict[int, np.ndarray]]]:
-        found = [[dict(run_graph(job.graph, given)) for given in job.batch] for job in jobs]
+    def together(drawn, simulator, **options) -> list[list[dict[int, np.ndarray]]]:
+        found = [[dict(run_graph(each.graph, given)) for given in each.batch] for each in drawn]
         second = found[2][1]
-        output = jobs[2].graph.operators[-1].outputs[0]
+        output = drawn[2].graph.operators[-1].outputs[0]
         second[output] = ~second[output]
         return found
 
@@ -218,7 +218,7 @@ def test_a_good_run_that_is_wrong_behind_a_fault_is_told(monkeypatch: pytest.Mon
         return ended(ErrorCode.AXI_READ if of_commands else ErrorCode.NONE)
 
     monkeypatch.setattr(faults, "run_system", system)
-    monkeypatch.setattr(faults, "compare", lambda *_: None)
+    monkeypatch.setattr(faults, "against_golden", lambda *_: None)
     monkeypatch.setattr(RunResult, "tensor", lambda *_: np.zeros(1, np.int8))
     unit = replace(only("networks", "verilator"), suite="faults", count=1)
     (case,) = suites()["faults"].run(unit, None).cases
