@@ -28,18 +28,10 @@ SCALE = 0.05
 def mobilenet_model(width: float, size: int, classes: int = 10, *, explicit: bool = False) -> bytes:
     """Return the model, the same bytes each time.
 
-    Parameters
-    ----------
-    width
-        Multiplier of all channels, which are rounded to multiples of 8.
-    size
-        Rows and columns of the image, a multiple of 32.
-    classes
-        Of the SOFTMAX.
-    explicit
-        As converters from PyTorch write it: a TRANSPOSE of an image (1, 3, size, size) in front,
-        and a PAD before each 3x3 window. Else the image is scaled by MUL and SUB, and windows are
-        SAME.
+    ``width``: multiplier of all channels, which are rounded to multiples of 8. ``size``: rows and
+    columns of the image, a multiple of 32. ``classes``: of the SOFTMAX. ``explicit``: as converters
+    from PyTorch write it: a TRANSPOSE of an image (1, 3, size, size) in front, and a PAD before
+    each 3x3 window. Else the image is scaled by MUL and SUB, and windows are SAME.
     """
     net = SeededNetwork(f"MobileNetV2 {width} at {size} with random weights", SEED)
     x = _image(net, size, explicit)

@@ -13,22 +13,16 @@ from examples.digits.network import MODEL_FILE, TEST_FILE, WEIGHTS_FILE, Arrays,
 
 
 def float_correct(weights: Arrays, codes: np.ndarray, labels: np.ndarray) -> int:
-    """Return how many images the float network classifies correctly.
-
-    ``weights``: as `examples.digits.network.forward` takes them; ``codes``, ``labels``: as
-    `examples.digits.images.load` returns them.
-    """
+    """Return how many images, as `images.load` returns them, the float network gets right."""
     logits = forward(weights, images.to_real(codes))["logits"]
     return int(np.count_nonzero(logits.argmax(axis=1) == labels))
 
 
 def int8_correct(model: bytes, codes: np.ndarray, labels: np.ndarray) -> int:
-    """Return how many images a .tflite model classifies correctly in the reference kernels.
+    """Return how many images a .tflite model gets right in the reference kernels.
 
-    Equal highest probabilities count for the lowest class, as in ARG_MAX.
-
-    ``model``: with one input, (1, 8, 8, 1), and one output, (1, 10); ``codes``, ``labels``: as
-    `examples.digits.images.load` returns them.
+    The model has one input, (1, 8, 8, 1), and one output, (1, 10). Equal highest probabilities
+    count for the lowest class, as in ARG_MAX.
     """
     graph = load_model(model)
     (source,), (output,) = graph.inputs, graph.outputs
@@ -41,7 +35,6 @@ def int8_correct(model: bytes, codes: np.ndarray, labels: np.ndarray) -> int:
 
 
 def main() -> None:
-    """Print both accuracies."""
     codes, labels = images.load(TEST_FILE)
     with np.load(WEIGHTS_FILE) as file:
         weights = dict(file)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from eightfold.golden.windows import Window
+
 CLASSES = 10
 IMAGE_SHAPE = (8, 8, 1)
 PIXEL_MAX = 16
@@ -26,24 +28,28 @@ MODEL_FILE = FOLDER / "digits.tflite"
 
 @dataclass(frozen=True)
 class Layer:
-    """One operator of the network."""
+    """One operator of the network.
+
+    ``name``: of its output tensor and of its weights too. ``operator``: such as ``"CONV_2D"``.
+    ``inputs``: names of the tensors read, in the operator's order. ``channels``: of the output of
+    ``CONV_2D`` and ``FULLY_CONNECTED``; 0 elsewhere. ``size``: height and width of the (square)
+    kernel or window, whose padding is ``SAME``; 0 without one. ``stride``: of it, the same both
+    ways. ``activation``: fused, ``"NONE"``, ``"RELU"`` or ``"RELU6"``. ``like``: for ``QUANTIZE``,
+    the tensor that the output shares scale and zero point with.
+    """
 
     name: str
-    """Of its output tensor and of its weights too."""
     operator: str
-    """Such as ``"CONV_2D"``."""
     inputs: tuple[str, ...]
-    """Names of the tensors read, in the operator's order."""
     channels: int = 0
-    """Of the output of ``CONV_2D`` and ``FULLY_CONNECTED``; 0 elsewhere."""
     size: int = 0
-    """Height and width of the (square) kernel or window; 0 without one."""
     stride: int = 1
-    """Of the kernel or window, the same both ways."""
     activation: str = "NONE"
-    """Fused: ``"NONE"``, ``"RELU"`` or ``"RELU6"``."""
     like: str = ""
-    """For ``QUANTIZE``: the tensor that the output shares scale and zero point with."""
+
+    @property
+    def window(self) -> Window:
+        return Window((self.size, self.size), (self.stride, self.stride), padding="SAME")
 
 
 # A 3x3 stem; a reduction by a depthwise and a pooling branch side by side; a residual block of
@@ -78,17 +84,6 @@ WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 Arrays = dict[str, np.ndarray]
 
 
-def same_padding(length: int, size: int, stride: int) -> tuple[int, int]:
-    """Return what ``SAME`` padding adds before and after ``length`` elements.
-
-    ``total = max(0, (ceil(length / stride) - 1) * stride + size - length)``; the smaller half
-    comes first. Source: TFLite reference kernels, `ComputePaddingHeightWidth`.
-    """
-    outputs = -(-length // stride)
-    total = max(0, (outputs - 1) * stride + size - length)
-    return total // 2, total - total // 2
-
-
 def shapes() -> dict[str, tuple[int, ...]]:
     """Return the shape of every tensor by name, without the batch."""
     found: dict[str, tuple[int, ...]] = {"image": IMAGE_SHAPE}
@@ -96,20 +91,13 @@ def shapes() -> dict[str, tuple[int, ...]]:
         first = found[layer.inputs[0]]
         shape = first
         if layer.size:
-            rows, columns = (-(-n // layer.stride) for n in first[:2])
-            shape = (rows, columns, layer.channels or first[2])
+            shape = (*layer.window.output_sizes((1, *first)), layer.channels or first[2])
         elif layer.operator == "RESHAPE":
             shape = (math.prod(first),)
         elif layer.operator == "FULLY_CONNECTED":
             shape = (layer.channels,)
         found[layer.name] = shape
     return found
-
-
-def activate(x: np.ndarray, activation: str) -> np.ndarray:
-    """Apply a fused activation to real values."""
-    high = 6.0 if activation == "RELU6" else np.inf
-    return x if activation == "NONE" else np.clip(x, 0.0, high)
 
 
 def forward(weights: Arrays, images: np.ndarray) -> Arrays:
@@ -131,24 +119,16 @@ def forward(weights: Arrays, images: np.ndarray) -> Arrays:
                 weights[f"{layer.name}.{part}"].astype(np.float64) for part in ("filter", "bias")
             ]
         result = _OPERATORS[layer.operator](layer, *operands)
-        tensors[layer.name] = activate(result, layer.activation)
+        tensors[layer.name] = _ACTIVATIONS[layer.activation](result)
     return tensors
 
 
-def _windows(layer: Layer, x: np.ndarray) -> np.ndarray:
-    """Return ``SAME`` windows of x, shape (N, H', W', C, size, size), zeros outside."""
-    rows, columns = (same_padding(n, layer.size, layer.stride) for n in x.shape[1:3])
-    padded = np.pad(x, ((0, 0), rows, columns, (0, 0)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (layer.size,) * 2, axis=(1, 2))
-    return windows[:, :: layer.stride, :: layer.stride]
-
-
 def _conv(layer: Layer, x: np.ndarray, filter_: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    return np.einsum("nyxchw,ohwc->nyxo", _windows(layer, x), filter_) + bias
+    return np.einsum("nyxchw,ohwc->nyxo", layer.window.taps(x, 0), filter_) + bias
 
 
 def _depthwise(layer: Layer, x: np.ndarray, filter_: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    return np.einsum("nyxchw,hwc->nyxc", _windows(layer, x), filter_[0]) + bias
+    return np.einsum("nyxchw,hwc->nyxc", layer.window.taps(x, 0), filter_[0]) + bias
 
 
 def _softmax(_: Layer, x: np.ndarray) -> np.ndarray:
@@ -161,12 +141,17 @@ _OPERATORS = {
     "CONV_2D": _conv,
     "DEPTHWISE_CONV_2D": _depthwise,
     "FULLY_CONNECTED": lambda _, x, filter_, bias: x @ filter_.T + bias,
-    "MAX_POOL_2D": lambda layer, x: _windows(layer, x).max(axis=(-2, -1)),
-    "AVERAGE_POOL_2D": lambda layer, x: _windows(layer, x).mean(axis=(-2, -1)),
+    "MAX_POOL_2D": lambda layer, x: layer.window.taps(x, 0).max(axis=(-2, -1)),
+    "AVERAGE_POOL_2D": lambda layer, x: layer.window.taps(x, 0).mean(axis=(-2, -1)),
     "QUANTIZE": lambda _, x: x,
     "LOGISTIC": lambda _, x: 1 / (1 + np.exp(-x)),
     "MUL": lambda _, x, y: x * y,
     "ADD": lambda _, x, y: x + y,
     "RESHAPE": lambda _, x: x.reshape(len(x), -1),
     "SOFTMAX": _softmax,
+}
+_ACTIVATIONS = {
+    "NONE": lambda x: x,
+    "RELU": lambda x: np.maximum(x, 0.0),
+    "RELU6": lambda x: np.clip(x, 0.0, 6.0),
 }

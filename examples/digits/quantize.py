@@ -116,18 +116,12 @@ def options(layer: Layer) -> dict[str, int | float | str]:
 def quantize(weights: Arrays, codes: np.ndarray) -> bytes:
     """Return the int8 network as a .tflite file: input (1, 8, 8, 1), output (1, 10).
 
-    ``weights``: as `examples.digits.network.forward` takes them; ``codes``: calibration images, as
-    `examples.digits.images.load` returns them.
+    ``weights``: as `forward` takes them; ``codes``: calibration images, as `images.load` returns.
     """
     chosen = calibrate(forward(weights, images.to_real(codes)))
     shape = {name: (1, *rest) for name, rest in shapes().items()}
     builder = ModelBuilder("handwritten digits, 8x8 pixels")
-    source = chosen["image"]
-    handles = {
-        "image": builder.input(
-            shape["image"], scale=source.scale, zero_point=source.zero_point, name="image"
-        )
-    }
+    handles = {"image": builder.input(shape["image"], **vars(chosen["image"]), name="image")}
     for layer in LAYERS:
         operands = [handles[name] for name in layer.inputs]
         if layer.operator in WEIGHTED:
@@ -135,10 +129,7 @@ def quantize(weights: Arrays, codes: np.ndarray) -> bytes:
         elif layer.operator == "RESHAPE":
             target = np.array(shape[layer.name], np.int32)
             operands.append(builder.constant(target, name=f"{layer.name}.shape"))
-        found = chosen[layer.name]
-        result = builder.tensor(
-            shape[layer.name], scale=found.scale, zero_point=found.zero_point, name=layer.name
-        )
+        result = builder.tensor(shape[layer.name], **vars(chosen[layer.name]), name=layer.name)
         builder.operator(layer.operator, operands, [result], options(layer))
         handles[layer.name] = result
     builder.output(handles[LAYERS[-1].name])

@@ -69,11 +69,9 @@ def shown(results: list[RunResult]) -> str:
     operators = results[0].operators
     hardware = [operator for operator in operators if operator.where == "hardware"]
     differ = sum(result.mismatches or 0 for result in results)
-    counted = (
-        "every tensor equals LiteRT's reference kernels bit for bit"
-        if not differ
-        else f"{differ} elements differ from LiteRT's reference kernels"
-    )
+    counted = f"{differ} elements differ from LiteRT's reference kernels"
+    if not differ:
+        counted = "every tensor equals LiteRT's reference kernels bit for bit"
     return (
         f"{len(results)} images: {len(hardware)} of {len(operators)} operators in RTL "
         f"on {results[0].backend}; {counted}"

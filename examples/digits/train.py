@@ -23,7 +23,6 @@ from examples.digits.network import (
     WEIGHTS_FILE,
     Arrays,
     Layer,
-    same_padding,
     shapes,
 )
 
@@ -99,7 +98,7 @@ def _pad(layer: Layer, x: torch.Tensor) -> torch.Tensor:
     """Pad for ``SAME``, which PyTorch does not have for strides over 1."""
     if not layer.size:
         return x
-    (top, bottom), (left, right) = (same_padding(n, layer.size, layer.stride) for n in x.shape[2:])
+    (top, bottom), (left, right) = map(layer.window.pads, (0, 1), x.shape[2:])
     return functional.pad(x, (left, right, top, bottom))
 
 
@@ -146,7 +145,6 @@ def train(pixels: np.ndarray, labels: np.ndarray) -> Network:
 
 
 def main() -> None:
-    """Train, and write the weights and the images."""
     (pixels, labels), test = images.load_split()
     network = train(pixels, labels)
     np.savez_compressed(WEIGHTS_FILE, **network.folded())  # pyright: ignore[reportArgumentType]

@@ -20,7 +20,6 @@ from examples.digits.network import (
     WEIGHTED,
     WEIGHTS_FILE,
     Layer,
-    same_padding,
     shapes,
 )
 from examples.digits.quantize import from_range, quantize, quantize_bias, quantize_filter
@@ -180,11 +179,3 @@ def test_filter_codes_reach_both_ends_and_a_zero_channel_has_scale_one():
 def test_bias_beyond_int32_is_refused():
     with pytest.raises(ValueError, match="bias 4294967296 does not fit int32"):
         quantize_bias(np.array([2.0**31]), np.array([0.5], np.float32))
-
-
-@pytest.mark.parametrize(
-    ("length", "size", "stride", "expected"),
-    [(8, 3, 1, (1, 1)), (8, 3, 2, (0, 1)), (8, 2, 2, (0, 0)), (7, 3, 2, (1, 1)), (1, 4, 1, (1, 2))],
-)
-def test_same_padding_puts_the_odd_element_after(length, size, stride, expected):
-    assert same_padding(length, size, stride) == expected
