@@ -49,6 +49,7 @@ def cast(x: NDArray[Any], *, dtype: DTypeLike, reference: Reference = "litert") 
 
     Integers modulo ``2^bits``; bool: whether it is not 0; a float to an integer truncated toward
     zero, then saturated. What is not a number becomes the largest integer, or (``tflm``) 0.
+
     Source: TFLite ``kernels/cast.cc``, TFLite Micro's ``cast.cc``.
 
     ``x``, ``dtype``: bool, int8, uint8, int32, int64 or float32.

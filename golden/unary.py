@@ -79,6 +79,7 @@ def logarithm(
     x: Codes, *, input_quantization: Quantization, output_quantization: Quantization
 ) -> Codes:
     """Return LOG: the table of ``log(real)``, see `float_table`; -128 for ``real <= 0``.
+
     Source: TFLite ``kernels/elementwise.cc``, which takes the least real number of the output,
     ``s_out * (-128 - z_out)``, for the logarithm of what has none.
     """
@@ -102,6 +103,7 @@ def gelu(
 
     ``real / 2 * erfc(-real / sqrt(2))``, or ``approximate``:
     ``real / 2 * (1 + tanh(sqrt(2 / pi) * (real + 0.044715 * real^3)))``.
+
     Source: TFLite ``kernels/internal/reference/gelu.h``.
     """
     function = _gelu_of_tanh if approximate else _gelu
@@ -118,6 +120,7 @@ def elu(
     """Return ELU: the table of ``expm1(real)`` below 0, else ``real``, see `float_table`.
 
     ``tflm``: of ``exp(real) - 1``, the exponential rounded to float32 before the subtraction.
+
     Source: the optimized kernel of TFLite's ``kernels/activations.cc``, for there is no reference
     kernel, and TFLite Micro's ``elu.cc``.
     """
@@ -216,6 +219,7 @@ def reciprocal_square_root(
     With ``(m, shift) = 1 / sqrt(q - z_in)`` and 1 above it 20 bits:
     ``MBQM(MBQM(1, m, shift + 20), M, S - 20) + z_out``, clamped, where (M, S) is the quotient in
     float64 of the product in float32. The zero point itself gives 127.
+
     Source: TFLite ``kernels/elementwise.cc``, TFLite Micro's ``elementwise.cc``.
     Raises `RejectedError` if a code is below the zero point. Raises `UndefinedError` if ``S - 20``
     is outside -31..31.
