@@ -115,9 +115,13 @@ class Requantize(Fields):
     """
 
     bias: Annotated[int, signed(32), "added to the accumulator, wrapping"] = 0
-    left: Annotated[int, unsigned(5), "left shift of the sum before the product, 0..30, wraps"] = 0
+    left: Annotated[
+        int, unsigned(5), "left shift of the sum before the product, 0..30, wrapping to int32"
+    ] = 0
     multiplier: Annotated[int, unsigned(31), "0..2^31-1"] = 1 << 30
-    single: Annotated[int, unsigned(1), "0: TFLite pair (SRDHM, right shift); 1: one rounding"] = 1
+    single: Annotated[
+        int, unsigned(1), "0: TFLite pair (SRDHM, then right shift); 1: one rounding shift"
+    ] = 1
     right: Annotated[int, unsigned(6), "right shift: pair 0..31, single 0..62"] = 30
     rounding: Annotated[Rounding, "of the right shift"] = Rounding.HALF_AWAY
     zero_point: Annotated[int, signed(8), "added after the shift"] = 0
@@ -225,7 +229,9 @@ class Matrix(Instruction):
     opcode = Opcode.MATRIX
 
     groups: Annotated[int, unsigned(16), "groups of output channels, at least 1"] = 1
-    last_lanes: Annotated[int, unsigned(8), "channels of the last group, 1 to a full one's"] = 1
+    last_lanes: Annotated[
+        int, unsigned(8), "channels of the last group, 1 to those of a full one"
+    ] = 1
     fill: Annotated[int, signed(8), "padding"] = 0
     ky: Annotated[int, unsigned(16), "kernel rows, at least 1"] = 1
     kx: Annotated[int, unsigned(16), "kernel columns, at least 1"] = 1
@@ -233,7 +239,9 @@ class Matrix(Instruction):
     first: Annotated[int, unsigned(1), "sums start at 0 in the first pass of a group"] = 1
     last: Annotated[int, unsigned(1), "sums are requantized in the last pass of a group"] = 1
     depthwise: Annotated[int, unsigned(1), "lane l takes byte l of the vector into its window"] = 0
-    lead: Annotated[int, unsigned(8), "depthwise: vectors of fill in front of each pass"] = 0
+    lead: Annotated[
+        int, unsigned(8), "depthwise: vectors of fill before the first one of each pass"
+    ] = 0
     y: Annotated[int, unsigned(16), "rows of vectors, at least 1"] = 1
     x: Annotated[int, unsigned(16), "vectors per row, at least 1"] = 1
     line: Annotated[
@@ -242,8 +250,12 @@ class Matrix(Instruction):
     fire_y0: Annotated[int, unsigned(16), "first row that fires"] = 0
     fire_x0: Annotated[int, unsigned(16), "first vector of a row that fires"] = 0
     fire_y_step: Annotated[int, unsigned(8), "rows from one that fires to the next, at least 1"] = 1
-    fire_x_step: Annotated[int, unsigned(8), "vectors from one that fires to the next, >= 1"] = 1
-    base: Annotated[int, LOCAL, "scratchpad address of column 0 of row row0, if that existed"]
+    fire_x_step: Annotated[
+        int, unsigned(8), "vectors from one that fires to the next, at least 1"
+    ] = 1
+    base: Annotated[
+        int, LOCAL, "scratchpad address of column 0 of row number row0, if that existed"
+    ]
     group_step: Annotated[int, LOCAL, "bytes"] = 0
     ky_step: Annotated[int, LOCAL, "bytes"] = 0
     y_step: Annotated[int, LOCAL, "bytes"] = 0
@@ -259,7 +271,9 @@ class Matrix(Instruction):
     target_group: Annotated[int, LOCAL, "bytes"] = 0
     target_y: Annotated[int, LOCAL, "bytes"] = 0
     target_x: Annotated[int, LOCAL, "bytes"] = 0
-    distance: Annotated[int, unsigned(8), "what is kept from earlier results; 0: nothing"] = 0
+    distance: Annotated[
+        int, unsigned(8), "what vectors keep from results of commands before; 0: none"
+    ] = 0
 
     @property
     def passes(self) -> int:

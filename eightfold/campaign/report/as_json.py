@@ -17,7 +17,9 @@ from eightfold.campaign.suite import suites
 class CaseJson(TypedDict):
     """A case of a unit that has ended."""
 
-    name: Annotated[str, "what `eightfold campaign repeat` takes; its folder in `DIR/failures`"]
+    name: Annotated[
+        str, "what `eightfold campaign repeat` takes, and its folder in `DIR/failures` is called"
+    ]
     suite: Annotated[str, "as the unit says"]
     operator: Annotated[str, "what it is about; empty where a suite has no operators"]
     seed: Annotated[int, "of its model and inputs; of a mutant its number in the file"]
@@ -40,7 +42,9 @@ class UnitJson(TypedDict):
     unit: Annotated[int, "its number, in the order of the plan"]
     suite: Annotated[str, "what runs, such as `operators`"]
     operator: Annotated[str, "what its cases are about; empty where a suite has no operators"]
-    backend: Annotated[str, "`golden`, `verilator`, `icarus`; `tests` where the suite is `mutants`"]
+    backend: Annotated[
+        str, "`golden`, `verilator` or `icarus`; `tests` where the suite `mutants` runs tests"
+    ]
     config: Annotated[str, "the accelerator's configuration; empty on golden"]
     netlist: Annotated[str, "the netlist that was simulated, such as `ecp5:0`; empty for the RTL"]
     first: Annotated[int, "seed of its first case"]
@@ -65,7 +69,9 @@ class FileJson(TypedDict):
     file: Annotated[str, "its path, from the folder or list that was given on"]
     on: Annotated[str, "backend and configuration"]
     verdict: Annotated[str, "of its case"]
-    status: Annotated[str, "`runs`, `fallback`, `refused` as of `eightfold check`; `error`, `lost`"]
+    status: Annotated[
+        str, "`runs`, `fallback` or `refused`, as `eightfold check` has it; `error` or `lost`"
+    ]
     cycles: Annotated[str, "by the estimate, as of `check`; `-` if there are none"]
     golden: Annotated[str, "the runtime that golden equals; `differs`, `not compared` or `-`"]
     rtl: Annotated[str, "`golden` if it equals that; `differs`, `fails`, `not simulated` or `-`"]
@@ -89,7 +95,9 @@ class MutantsJson(TypedDict):
     """What became of mutants of the hardware."""
 
     drawn: Annotated[int, "mutants that have been judged"]
-    valid: Annotated[int, "of these, how many are other hardware: `caught`, `survived`, `accepted`"]
+    valid: Annotated[
+        int, "of these, how many are other hardware: `caught`, `survived` and `accepted`"
+    ]
     caught: Annotated[int, "A test failed, or had no end"]
     survived: Annotated[int, "no test failed"]
     accepted: Annotated[int, "may survive, for a reason that is known"]
@@ -134,10 +142,16 @@ class VerdictsJson(TypedDict):
 
     failed: Annotated[int, "something was different"]
     error: Annotated[int, "an exception ended the case"]
-    lost: Annotated[int, "tried three times: each time the worker of their unit died or hung"]
+    lost: Annotated[
+        int, "their units were tried three times, and each time the worker died or hung"
+    ]
     waiting: Annotated[int, "have not run"]
     passed: Annotated[int, "all that was compared was equal"]
-    refused: Annotated[int, "not taken by the reference or the accelerator: nothing was compared"]
+    refused: Annotated[
+        int,
+        "the reference or the accelerator does not take the model, so that there was "
+        "nothing to compare",
+    ]
 
 
 class CampaignJson(TypedDict):
@@ -153,18 +167,33 @@ class CampaignJson(TypedDict):
     summary: Annotated[str, "the verdict in one sentence"]
     verdicts: Annotated[VerdictsJson, "numbers of cases"]
     folder: Annotated[str, "the campaign's folder as it was given"]
-    commands: Annotated[list[str], "what asks for this campaign again; one each of merged ones"]
+    commands: Annotated[
+        list[str],
+        "the command that asks for this campaign again; one for each campaign that was "
+        "merged into it",
+    ]
     asked: Annotated[dict[str, Any], "the options of that command, as `campaign.json` has them"]
     created: Annotated[str, "when it was begun, in UTC"]
-    versions: Annotated[dict[str, Any], "of Python, Eightfold, and what computes and compares"]
-    commit: Annotated[str | None, "the checkout's, with `-dirty` if changed; null for a package"]
-    again: Annotated[list[str | None], "commits at which failed cases ran again: `resume --failed`"]
+    versions: Annotated[
+        dict[str, Any],
+        "versions of Python, Eightfold and the packages that compute and compare, by name",
+    ]
+    commit: Annotated[
+        str | None,
+        "the checkout's commit, with `-dirty` if it was changed; null for an installed package",
+    ]
+    again: Annotated[
+        list[str | None],
+        "such commits (strings or null) at which failed cases ran again, by `resume --failed`",
+    ]
     machine: Annotated[dict[str, Any], "`platform` and `processors` of the machine that began it"]
     sessions: Annotated[list[SessionJson], "each time that it ran"]
     coverage: Annotated[CoverageJson | None, "functional coverage; null if none was asked for"]
     files: Annotated[FilesJson | None, "what became of your own files; null if there are none"]
     hostile: Annotated[HostileJson | None, "what became of mutated models; null if there are none"]
-    mutants: Annotated[MutantsJson | None, "what became of mutants of the hardware, likewise"]
+    mutants: Annotated[
+        MutantsJson | None, "what became of mutants of the hardware; null if there are none"
+    ]
     units: Annotated[list[UnitJson], "the units of work, run or not"]
     cases: Annotated[list[CaseJson], "the cases of the units that have ended"]
 

@@ -44,20 +44,29 @@ class OperatorReport:
         "multiply-accumulates that the hardware did for it: fewer than `macs` where "
         "channels were left out; null in golden",
     ] = None
-    cycles: Annotated[int | None, "from the end of the one before to its own; they add up"] = None
-    engine_cycles: Annotated[
-        int | None, "in which an engine worked for it, also before the one before had ended"
+    cycles: Annotated[
+        int | None,
+        "cycles from the end of the operator before to its own; they add up to the total",
     ] = None
-    multiplier_cycles: Annotated[int | None, "in which the matrix engine worked for it"] = None
+    engine_cycles: Annotated[
+        int | None,
+        "cycles in which an engine worked for it, also before the operator before had ended",
+    ] = None
+    multiplier_cycles: Annotated[int | None, "cycles in which the matrix engine worked for it"] = (
+        None
+    )
     utilisation: Annotated[
         float | None,
         "`hardware_macs`, over those that the multipliers can do in `multiplier_cycles`; "
         "null without either",
     ] = None
     mismatches: Annotated[
-        int | None, "elements of its outputs that differ from the reference's; null if not compared"
+        int | None,
+        "elements of its outputs that differ from the reference's; null if nothing was compared",
     ] = None
-    searched: Annotated[int, "channels whose multiplier, shift, rounding were searched, proved"] = 0
+    searched: Annotated[
+        int, "channels whose multiplier, shift and rounding were searched for and proved"
+    ] = 0
     counters: Annotated[
         dict[str, int],
         "what the accelerator's counters counted during `cycles`; empty without them",
@@ -86,7 +95,9 @@ class TensorJson(TypedDict):
     name: Annotated[str, "the tensor's name"]
     dtype: Annotated[str, "numpy's name of its type, such as `int8`"]
     shape: Annotated[list[int], "its shape"]
-    sha256: Annotated[str, "SHA-256 of its elements, little-endian, the last dimension fastest"]
+    sha256: Annotated[
+        str, "SHA-256 of its elements, little-endian, the last dimension varying fastest"
+    ]
 
 
 class VersionsJson(TypedDict):
@@ -101,28 +112,49 @@ class VersionsJson(TypedDict):
         "compared with it",
     ]
     tflm: Annotated[str | None, "`tflite-micro`, likewise"]
-    simulator: Annotated[str | None, "the simulator, its C++ compiler and cocotb; null on golden"]
+    simulator: Annotated[
+        str | None, "the simulator with its C++ compiler and cocotb; null on golden"
+    ]
 
 
 class RunJson(TypedDict):
     """A run, of `--frames` the last one: what it found, and all that is needed to repeat it."""
 
     schema_version: Annotated[int, "version of this format"]
-    model: Annotated[str, "path of the model as it was given; `(bytes)` for one that was no file"]
-    config: Annotated[str, "preset or file as of `--config`; `custom` for an object in Python"]
+    model: Annotated[
+        str, "path of the model as it was given; `(bytes)` for a model that was no file"
+    ]
+    config: Annotated[
+        str, "preset or file as it was given with `--config`; `custom` for an object in Python"
+    ]
     backend: Annotated[str, "`golden`, `verilator`, `icarus` or `board`"]
     reference: Annotated[
-        str, "`litert` or `tflm`: whose kernels are equalled and compared with where they differ"
+        str,
+        "`litert` or `tflm`: whose kernels are to be equalled where they differ, and were "
+        "compared with",
     ]
     model_sha256: Annotated[str, "SHA-256 of the model's bytes"]
-    configuration: Annotated[dict[str, Any], "every size of the accelerator, as a file has them"]
-    fallback: Annotated[str | None, "`golden` if numpy was to run what the accelerator does not"]
-    no_rewrite: Annotated[list[str], "rules that were not applied before compilation, or `all`"]
+    configuration: Annotated[
+        dict[str, Any], "every size of the accelerator, as a configuration file has them"
+    ]
+    fallback: Annotated[
+        str | None,
+        "`golden` if operators that the accelerator does not compute were to run in numpy",
+    ]
+    no_rewrite: Annotated[
+        list[str], "rules that were not applied before the network was compiled, or `all`"
+    ]
     cascade: Annotated[bool, "whether chains of operators were allowed to run strip by strip"]
     stall: Annotated[float, "probability that a channel of the simulated memory paused in a cycle"]
-    netlist: Annotated[str, "that was simulated, such as `ecp5`, see Gates; empty for the RTL"]
+    netlist: Annotated[
+        str,
+        "netlist of the accelerator that was simulated, such as `ecp5`, see Gates; empty "
+        "for its RTL",
+    ]
     memory: Annotated[
-        str, "that was simulated: a profile's name or fields, as `--memory` takes them (memories)"
+        str,
+        "how long the simulated memory took: a profile's name or fields, as `--memory` "
+        "takes them (memories)",
     ]
     seed: Annotated[int | None, "seed that the inputs were drawn with; null if they were given"]
     input_file: Annotated[str | None, "the file given with `--input`"]
@@ -137,25 +169,40 @@ class RunJson(TypedDict):
     inputs: Annotated[list[TensorJson], "the model's inputs"]
     outputs: Annotated[list[TensorJson], "the model's outputs, as `inputs`"]
     macs: Annotated[int, "multiply-accumulates of the model, taps on padding included"]
-    hardware_macs: Annotated[int | None, "of these those that the hardware did; null on golden"]
+    hardware_macs: Annotated[
+        int | None, "multiply-accumulates that the hardware did; null on golden"
+    ]
     cycles: Annotated[
         int | None,
         "cycles of the accelerator from doorbell to done, in the undisturbed pass; null on "
         "golden, or if there was no such pass",
     ]
     clock_mhz: Annotated[
-        float | None, "of the two times below; null if none was given or measured, and on golden"
+        float | None,
+        "clock of the two times below; null if none was given or measured, and on golden",
     ]
     clock_source: Annotated[str | None, "where the clock comes from"]
     milliseconds: Annotated[float | None, "what the cycles take at this clock"]
-    inferences_per_second: Annotated[float | None, "how many follow each other in a second at it"]
-    utilisation: Annotated[float | None, "MACs done, over those that the multipliers can do"]
-    mismatches: Annotated[int | None, "elements that differ, of all tensors; null if not compared"]
+    inferences_per_second: Annotated[
+        float | None, "how many follow each other in a second at this clock"
+    ]
+    utilisation: Annotated[
+        float | None, "MACs done, over those that the multipliers can do in all cycles"
+    ]
+    mismatches: Annotated[
+        int | None,
+        "elements that differ from the reference's, over all tensors; null if nothing was compared",
+    ]
     seconds: Annotated[float, "time on the wall, the simulator's build included"]
     notes: Annotated[list[str], "what was not taken as the file states it"]
     rewrites: Annotated[list[str], "A line for each rule that was applied, with the operators"]
-    operators: Annotated[list[OperatorReport], "one for each operator, in the order of the run"]
-    frames: Annotated[list[Frame], "with `--frames` all, all else being of the last; else empty"]
+    operators: Annotated[
+        list[OperatorReport], "one for each operator, in the order in which they run"
+    ]
+    frames: Annotated[
+        list[Frame],
+        "with `--frames` each inference, of which all else here is the last; else empty",
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
