@@ -150,7 +150,8 @@ def build_bitstream(
     The folder ``.build`` beside it keeps netlists and logs: a step whose input and tools have not
     changed is not run again. What ecpunpack reads in the bitstream equals what nextpnr has routed.
     Raises `InputError` if an argument is not valid, the vendor's tool is needed, or a tool fails or
-    is missing. Raises `HardwareError` if the clock is missed; only the figures are written then.
+    is missing. Raises `HardwareError` if the clock is missed; no bitstream is written then, the
+    figures are.
 
     ``config_name``: a preset or a .toml file; None: the board's preset. ``out``: the bitstream,
     ``.bit``; ``seed``: of the placer; ``stage``: called with a few words when a step begins; the

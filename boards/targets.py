@@ -62,7 +62,8 @@ class Target(NamedTuple):
     memories: Mapping[str, Callable[[Any, int], Memory]]
     """By name, what makes a memory of the platform and that frequency; the first is the default."""
     nextpnr: tuple[str, ...]
-    """Options that select the part; empty if only the vendor's tool makes its bitstream."""
+    """Options that select the part; empty if no free tool makes its bitstream, and the vendor's
+    gets a project."""
     loader: str
     """The name that openFPGALoader has for it."""
     clock: int = 50_000_000

@@ -25,7 +25,8 @@ from eightfold.common.progress import OnProgress
 def planned(asked: Mapping[str, Mapping[str, Any]]) -> list[Unit]:
     """Return the units of what each of some suites is asked for, see `Suite.plan`.
 
-    Raises `InputError` if a suite does not run on the backend, or has no such cases.
+    Raises `InputError` if a suite does not run on the backend, or has no cases of what is asked
+    for.
     """
     units = []
     for name, options in asked.items():

@@ -65,7 +65,8 @@ ANSWER_SECONDS = 30
 class Farm:
     """Where units run.
 
-    Raises `InputError` if a scheduler or cluster has no keys, or the address is no encrypted one's.
+    Raises `InputError` if a scheduler or a cluster has no keys, or the scheduler's address is of no
+    encrypted one.
     """
 
     workers: int | None = None

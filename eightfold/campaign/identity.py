@@ -42,7 +42,8 @@ INSTEAD = "begin another one, or put it back"
 def identity_of(units: Iterable[Unit]) -> dict[str, str]:
     """Return the identity of some units as they would run now.
 
-    Raises `InputError` if a runtime or simulator is missing, or what is judged has changed since.
+    Raises `InputError` if a runtime or simulator is missing, or what is judged has changed since it
+    was asked.
     """
     kinds = _kinds(units)
     return _tools(kinds) | _judged(kinds)

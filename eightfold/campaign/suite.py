@@ -104,7 +104,8 @@ class Suite:
     tools: Callable[[], Mapping[str, str]] = field(default=lambda: {})
     """What else outcomes come from, besides runtime and simulator, by name."""
     adapter: Callable[[Unit], str] = field(default=lambda unit: "")
-    """Somebody's code that answers the cases of a unit, ``file.py:Class``, or nothing."""
+    """Somebody's code that answers the cases of a unit, ``file.py:Class``; empty if there is
+    none."""
     asked_by: Callable[[Mapping[str, Any]], Sequence[str]] = field(default=lambda asked: ())
     """The command that asks for a campaign, as words, of what ``campaign.json`` says was asked;
     empty if ``eightfold campaign run`` does."""
@@ -118,7 +119,8 @@ class Suite:
     """Of functional coverage, each with the reason why no model can hit it, or nothing."""
     how: Callable[[Row], str] = field(default=lambda row: row.verdict)
     kind: Callable[[Row], str] = _first_words
-    """What a case is counted as in the evidence: how it ended, and what a fine one says."""
+    """What a case is counted as in the evidence: how it ended, and what is said of one that is
+    fine."""
 
 
 @cache

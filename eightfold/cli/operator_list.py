@@ -108,7 +108,8 @@ class Description:
     to, none if it needs no command; ``constants``: operands that must be constant; ``types`` of
     elements of operands and results that are int8 in the spec; ``refused`` fused activations;
     ``limit``: what else is refused, may be empty; ``rates``: a throughput for each series that was
-    measured, first the one to quote; ``reference``: whose results the hardware has, bit for bit.
+    measured, first the one to quote; ``reference``: the function whose results the hardware has,
+    bit for bit.
     """
 
     name: str

@@ -175,7 +175,8 @@ _PROGRAM = "from eightfold.common.child import _serve; _serve()"
 
 
 def _serve() -> None:
-    """Answer on the socket whose number is the first argument, until it closes, for a `Child`."""
+    """Answer on the socket whose number is the first argument, until it closes: what a `Child`
+    runs."""
     channel = _Channel(socket.socket(fileno=int(sys.argv[1])))
     serve, arguments = channel.receive()
     answers = serve(*arguments)

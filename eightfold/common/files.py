@@ -25,7 +25,8 @@ NETWORKS = IMPORT_ROOT / "eightfold" / "networks"
 
 @cache
 def source_key() -> str:
-    """Return a hash of our own sources: two installations with the same one compute the same."""
+    """Return a hash of Eightfold's own sources, of which two installations with the same compute
+    the same."""
     package = IMPORT_ROOT / "eightfold"
     folders = [
         package,

@@ -10,7 +10,8 @@ def on_first_use(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return a package's ``__getattr__`` and ``__dir__``.
 
-    ``package``: the package's ``__name__``; ``modules``: its module of each public name.
+    ``package``: the package's ``__name__``; ``modules``: the module within it that has each public
+    name.
     """
 
     def load(name: str) -> Any:

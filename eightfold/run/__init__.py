@@ -2,5 +2,6 @@
 
 `simulate` runs a compiled network on the accelerator, simulated or on a board.
 
-Imports compiler, estimate, execute and the simulator; cli, conformance and campaigns import it.
+Imports compiler, estimate, execute and the simulator; the command line, the kit and campaigns
+import it.
 """

@@ -121,7 +121,8 @@ class Assessment:
     """What is known of a file without running it on hardware.
 
     ``graph`` is None if not even that could be made of the file; ``findings`` beside the spec;
-    ``fits`` by configuration; ``advice``: what is in the way, and the converter's line about it.
+    ``fits`` by configuration; ``advice``: what is in the way, and the converter's line that changes
+    it.
     """
 
     model: str

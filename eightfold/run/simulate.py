@@ -293,7 +293,8 @@ def run_program(
 ) -> ProgramRun:
     """Run a file of `eightfold.compiler.tpu_mlir.program`.
 
-    Raises `InputError` if the file or the inputs are bad, a tool is missing, or it does not fit.
+    Raises `InputError` if the file or the inputs are bad, a tool is missing, or the network does
+    not fit.
 
     ``inputs``: real values by name, as the source has them; None draws codes with ``seed``.
     ``backend``: ``golden``, ``verilator`` or ``icarus``.

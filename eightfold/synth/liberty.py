@@ -80,7 +80,8 @@ class GateCount:
 
     ``gates``: gate equivalents without ``memories``, of them ``sequential`` those of the ``ffs``
     flip-flops and latches. ``memories``: words x bits of those that are counted apart, and how many
-    there are; ``parts``: gate equivalents of components, largest first, with those in them.
+    there are; ``parts``: gate equivalents of components, largest first, those within others
+    included.
     """
 
     unit: str

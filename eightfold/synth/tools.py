@@ -88,7 +88,8 @@ def run_tool(
     """Run a tool in a folder and return the warnings of its log, without repeats.
 
     File names must be relative to `folder`: WebAssembly tools have a ``/tmp`` of their own. A tool
-    without a ``log`` writes none. Raises InputError, if it fails, with its last error line and log.
+    without a ``log`` writes none. Raises InputError with its last error line and the log's path if
+    it fails.
     """
     command = [*tool.command, *(["-l", log] if log else []), *arguments]
     last: deque[str] = deque(maxlen=50)

@@ -28,7 +28,8 @@ FEATURES = {
 class AcceleratorConfig:
     """Sizes of one accelerator.
 
-    Raises InputError with the field, its range and the value, if a value is out of range.
+    Raises InputError if a value is out of range; the message names the field, its range and the
+    value.
     """
 
     lanes: int = 16

@@ -24,7 +24,8 @@ def write_report(
 ) -> None:
     """Write a report in the forms whose files are named: all of them, or none.
 
-    Raises `InputError` if there is no campaign, a file cannot be written, or a page lacks packages.
+    Raises `InputError` if there is no campaign, a file cannot be written, or what a page needs is
+    not installed.
     """
     with _read(folder) as source:
         contents: dict[Path, Content] = {}

@@ -51,7 +51,8 @@ class Cell:
 
     ``counts``: cases by verdict, and those that are ``waiting``; ``run``, ``lost``, ``waiting``:
     seeds of the units that have ended, that are lost, and that wait; ``units``, ``seconds``: how
-    many have ended, and what they took together; ``bad``: the first that failed or had an error.
+    many have ended, and what they took together; ``bad``: the first cases that failed or ended by
+    an error.
     """
 
     suite: str
@@ -357,7 +358,8 @@ class Failure:
 def read_failure(folder: Path, message: str) -> Failure:
     """Return what the folder of a case says, beside its message.
 
-    Of a file that is missing or damaged there is a note: a report is made of what there is.
+    A file that is missing or damaged leaves its part out, with a note: a report is made of what
+    there is.
     """
     found = Failure(files=sorted(path.name for path in folder.glob("*")))
     try:

@@ -76,7 +76,8 @@ class Line(NamedTuple):
 class Covered(NamedTuple):
     """Functional coverage of an operator.
 
-    ``holes`` and ``points`` have names of bins by point, the latter with how many models hit them.
+    ``holes`` and ``points`` have names of bins by point; those of ``points`` with how many models
+    hit them.
     """
 
     operator: str

@@ -154,7 +154,8 @@ def chart(draw: "Callable[[Axes], object]", *, width: int, height: int, label: s
     """Return an ``<svg>`` of one chart, the same bytes for the same figures.
 
     ``draw``: draws into the axes that it is given, with the colours of this module; ``width``,
-    ``height``: in pixels of the page; a text has 12. ``label``: for who cannot see the chart.
+    ``height``: in pixels of the page; a text has 12. ``label``: what the chart shows, for who
+    cannot see it.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

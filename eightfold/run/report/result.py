@@ -1,6 +1,7 @@
 """The result of a run, the JSON of it, and the line that says what it has shown.
 
-docs/run-json.md lists the fields of the JSON. `Record` is what may be kept for its page.
+docs/run-json.md lists the fields of the JSON. `Record` is what a result may keep besides, for its
+page.
 """
 
 import hashlib
