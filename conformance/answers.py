@@ -80,8 +80,11 @@ _SEAL = "eightfold answers"
 
 
 def seal(asked: str, cases: str, content: bytes) -> bytes:
-    """Return answers with a line before them of who was ``asked``, told in full, and to which
-    ``cases``, by the SHA-256 that `eightfold.conformance.vectors.models` has of them."""
+    """Return answers with a line before them that says whose they are, and to which cases.
+
+    ``asked``: a text that says who was asked, in full. ``cases``: SHA-256 of the cases, as
+    `eightfold.conformance.vectors.models` has it.
+    """
     return f"{_line_of(asked)} {cases}\n".encode() + content
 
 

@@ -80,8 +80,11 @@ class LyingRequantizer(StreamAdapter):
 def liar_results(
     form: str, cases: Cases, liars: Sequence[Sequence[Mistake]], simulator: str
 ) -> list[Integers]:
-    """Return the results of broken RTL, int64 of shape (cases,), for each liar: the mistakes that
-    it makes, none of a right one. Raises RuntimeError if a result is missing: an error of ours."""
+    """Return the results of broken RTL in a simulator: int64 of shape (cases,), for each liar.
+
+    ``liars``: the mistakes that each of them makes; none: a right one. Raises RuntimeError if
+    a result is missing: an error of ours.
+    """
     reference = reference_arithmetic(FORMS[form])
     count = len(cases["acc"])
     given = dict(cases) | {"bias": cases.get("bias", np.zeros(count, np.int64))}
@@ -205,8 +208,11 @@ class Named:
 
 
 def liar_cases(form: str, level: Level, seed: int = 0, *, biased: bool = False) -> Cases:
-    """Return the unit's cases for a form, also beyond the spec, where int32 wraps; ``biased`` with
-    a bias that leaves the sums as they are, so that all that can be seen of the bias is."""
+    """Return the unit's cases for a form, also beyond the spec, where int32 wraps.
+
+    ``biased``: with a bias that leaves the sums as they are where it is not saturated, so that all
+    that can be seen of the bias is.
+    """
     profile = PROFILE_OF[form]
     units = ["requantizer", *["requantizer.beyond-spec"] * (profile.spec == "tflite")]
     drawn = [cases_of(form, unit_cases(unit, profile, level, seed).inputs) for unit in units]
@@ -232,8 +238,11 @@ def name_liars(
     biased: bool = False,
     liars: Sequence[Sequence[Mistake]] | None = None,
 ) -> Iterator[Named]:
-    """Simulate liars of a form, by default each mistake alone after a right one, and say how each
-    is named; ``biased`` by cases that have a bias."""
+    """Simulate liars of a form and say how each is named.
+
+    ``biased``: whether cases have a bias. ``liars``: the mistakes of each; by default each mistake
+    of the form alone, after a right one.
+    """
     cases = liar_cases(form, level, seed, biased=biased)
     if liars is None:
         liars = [(), *((mistake,) for mistake in mistakes_of(form, biased))]

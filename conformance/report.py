@@ -458,7 +458,9 @@ def write_reports(
     """Write a report in the forms whose files are named: all of them, or none.
 
     ``cases``: names of all cases of a claim, those that are exact too, where cases have names:
-    entries of JUnit XML. ``facts``: what else the page and JSON say of how the statement was made.
+    entries of JUnit XML. ``facts``: what else the page and JSON say of how the statement was made:
+    pairs of a name and a value.
+
     Raises InputError if a file cannot be written, or what a page needs is not installed.
     """
     contents: dict[Path, Content] = {}

@@ -96,8 +96,11 @@ def answers(
     config: str,
     simulator: Literal["verilator", "icarus"],
 ) -> list[ModelAnswer]:
-    """Return what the accelerator makes of models, side by side in one stream of commands; those
-    are refused that are not computed by it alone, from the first operator to the last."""
+    """Return what the accelerator makes of models, side by side in one stream of commands.
+
+    A model is refused that is not computed by the accelerator alone, from the first operator to the
+    last.
+    """
     setup = AcceleratorConfig.load(config)
     found: dict[int, ModelAnswer] = {}
     taken: dict[int, Part] = {}

@@ -55,11 +55,14 @@ class Draft:
 
 
 def draft(file: Path, top: str | None, unit: str, adapter: Path) -> Draft:
-    """Return the draft for a module in a file; of Amaranth, if that is a ``.py``.
+    """Return the draft for a module.
 
-    ``top``: None for the only one that no other in the file has within it. ``unit``: a name of
-    `UNIT_KINDS`. ``adapter``: where the adapter will be: paths are relative to it. Raises
-    InputError if the file cannot be read, or has several such modules.
+    ``file``: its source, ``.v``, ``.sv``, ``.vhd``, or ``.py`` with a component of Amaranth.
+    ``top``: the module; the only one that no other in the file has within it, if it is None.
+    ``unit``: what it claims to be, a name of `UNIT_KINDS`. ``adapter``: where the adapter will be:
+    paths are relative to it.
+
+    Raises InputError if the file cannot be read, or has several such modules.
     """
     if not file.is_file():
         raise InputError(f"{file}: no such file")

@@ -45,10 +45,10 @@ class Clause:
 
 
 def clauses_of(features: Mapping[str, Mask], meant: Mask) -> tuple[Clause, ...]:
-    """Return clauses that say which cases are ``meant``, at most `MAX_CLAUSES`; none if none is.
+    """Return clauses that say which cases are ``meant``, none if none is.
 
-    Each is found feature by feature: the one that makes the F1 score highest, and the first in the
-    table of two that are equal.
+    At most `MAX_CLAUSES`. Each is found feature by feature: the
+    one that makes the F1 score highest, and the first in the table of two that are equal.
     """
     table = {name: mask for name, mask in features.items() if mask.any() and not mask.all()}
     left = meant.copy()

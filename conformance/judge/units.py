@@ -40,9 +40,11 @@ ENOUGH = 8
 def displacement(expected: Columns, results: Columns) -> tuple[int, int] | None:
     """Return from which case on all results are right for another case, and how far that is away.
 
+    ``expected``, ``results``: by column; what is missing or unknown agrees with nothing.
+
     Of ``(first, by)`` up to ``first`` results are right, and each later one is that of the case
-    ``by`` before it, or ``-by`` after it. At the end ``-by`` results may be missing, which agree
-    with nothing. None if this is not so, or too few cases show it.
+    ``by`` before it, or ``-by`` after it. At the end ``-by`` results may be missing. None if this
+    is not so, or too few cases show it.
     """
     wanted, given = _rows(expected), _rows(results)
     wrong = np.flatnonzero((wanted != given).any(axis=1))

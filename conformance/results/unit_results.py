@@ -38,8 +38,11 @@ def read_words(
 ) -> tuple[UnitAnswers, tuple[str, str] | None]:
     """Return the answers of a file, and its identity: the SHA-256 of cases, and what they are.
 
-    Of ``count`` cases those that have no word are missing, and words beyond them are extra. Raises
-    InputError if it cannot be read, or a word is no word of results; the message names the line.
+    ``columns``: of the unit's results. ``count``: of cases; those that have no word are missing,
+    and words beyond them are extra.
+
+    Raises InputError if it cannot be read, or a word is no word of results; the message names the
+    line.
     """
     try:
         text = path.read_bytes()
@@ -134,8 +137,10 @@ def read_npz(path: Path, columns: tuple[Column, ...], count: int) -> UnitAnswers
 def read_csv(path: Path, columns: tuple[Column, ...], count: int) -> UnitAnswers:
     """Return the answers of a line of names and a line for each case; see `read_words`.
 
-    A cell is an integer; nothing if a result is missing, x if its bits are unknown. Raises
-    InputError if it cannot be read, a column is missing or unknown, or a cell is something else.
+    A cell is an integer; nothing if a result is missing, x if its bits are unknown.
+
+    Raises InputError if it cannot be read, a column is missing or unknown, or a cell is something
+    else.
     """
     names = [name for column in columns for name in column.names]
     try:
@@ -231,8 +236,10 @@ FILES = ("results.hex", "results.npz", "results.csv")
 def identified_answers(vectors: Vectors, results: Path) -> tuple[UnitAnswers, bool]:
     """Return the answers to a unit's cases, and whether something says that they are of these.
 
-    The folder of results may be that of the vectors. Raises InputError as `read_answers`, and if
-    the file says that it has the results of other cases.
+    ``results``: the folder with one of `FILES`; it may be that of the vectors.
+
+    Raises InputError if there is no file of results or several, it cannot be read, or it says that
+    it has the results of other cases.
     """
     answers, identity, path = read_answers(results, vectors.unit, vectors.manifest["cases"])
     if identity is not None:

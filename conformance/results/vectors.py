@@ -123,8 +123,10 @@ def _unlike(folder: Path, why: object) -> InputError:
 def unit_cases_of(vectors: Vectors) -> UnitCases:
     """Draw the cases of a unit again, and return them once the folder is seen to have the same.
 
-    Words and arrays of C do not say of what kind a case is: kinds are empty. Raises InputError if
-    the folder has other cases or results, or a file does not hold what its manifest says.
+    Words and arrays of C do not say of what kind a case is: kinds are empty.
+
+    Raises InputError if the folder has other cases or other results, or a file does not hold what
+    its manifest says.
     """
     form, count = vectors.manifest.get("format"), vectors.manifest.get("cases")
     if form not in FORMATS or not isinstance(count, int):
@@ -190,8 +192,10 @@ def check_models(
 ) -> None:
     """Check that the models of a folder are those that are drawn.
 
-    ``claims``: models by claim, and by the folder of each, in the order of the manifest. Raises
-    InputError if a claim or a model is missing or another, or anything of it.
+    ``claims``: models by claim, and by the folder of each, in the order of the manifest. ``draw``:
+    what draws again, such as `model_digests`.
+
+    Raises InputError if a claim or a model is missing or another, or anything of it.
     """
     planned = [NETWORKS] if vectors.unit == NETWORKS else vectors.manifest.get("operators")
     if isinstance(planned, list):  # an aspect may have no cases
