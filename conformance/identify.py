@@ -72,8 +72,10 @@ def identify(
     """Return which contract a requantizer keeps.
 
     ``profile``: limits of what is asked. ``level``: of the cases among which those are chosen that
-    tell contracts apart. Raises InputError if the adapter or the profile is none of TFLite's
-    requantizer with two roundings, or nothing can be asked.
+    tell contracts apart.
+
+    Raises InputError if the adapter or the profile is none of TFLite's requantizer with two
+    roundings, or nothing can be asked.
     """
     if not isinstance(adapter, UnitAdapter) or adapter.unit != "requantizer":
         raise InputError("conform identify: the adapter is of no requantizer; only that is asked")

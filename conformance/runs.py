@@ -43,11 +43,13 @@ def adapter_name(text: str) -> str:
 def claims_of(
     adapter: Adapter, profile: Profile, asked: Sequence[str] = (), aspects: Sequence[str] = ()
 ) -> list[str]:
-    """Return the claims of a profile that an adapter is asked for, in the profile's order, and then
-    the aspects of those that have them.
+    """Return the claims of a profile that an adapter is asked for, in the profile's order.
 
-    ``asked``: claims to keep to; all that are the adapter's business, if none is given. Raises
-    InputError if the profile makes no such claim, or none that the adapter can be asked for.
+    ``asked``: claims to keep to; all of the profile's that are the adapter's business, if none is
+    given. ``aspects``: names of `eightfold.conformance.profile.ASPECTS`: those of each claim that
+    has them follow.
+
+    Raises InputError if the profile makes no such claim, or none that the adapter can be asked for.
     """
     alone = isinstance(adapter, UnitAdapter)
     possible = [
@@ -114,7 +116,9 @@ def judge_run(folder: Folder, on_progress: OnProgress | None = None) -> Judged:
 
 
 def _task_of(folder: Folder, units: Sequence[Planned]) -> Task:
-    """Return what was asked in a run: what has changed since then does not matter.
+    """Return what was asked in a run of somebody's implementation.
+
+    What has changed since then does not matter: the answers are of what was asked.
 
     Raises InputError if the answers are of two implementations or kits, or of another than the run
     began with.

@@ -92,8 +92,9 @@ def judge_unit(
 ) -> ClaimFinding:
     """Return what is found of a unit.
 
-    ``cases`` are within the profile, and have the reference's results; an empty kind is one that is
-    not known. ``numbers``: of the cases, where they are not all that were drawn.
+    ``profile``: what is claimed; the cases are within it, and have the reference's results; an
+    empty kind is one that is not known. ``numbers``: of the cases, where they are not all that were
+    drawn; by default their places.
 
     Raises ValueError if a column of the answers is missing, or its shape or type is another.
     """

@@ -42,9 +42,10 @@ def dot_cases(
 ) -> UnitCases:
     """Return cases of every kind at every length, within a profile.
 
-    Where an accumulator cannot hold a sum, the weights come nearer to their zero point. ``wraps``:
-    those whose sum leaves int32 on its way, which C++ leaves undefined; none of a narrower
-    accumulator, or where parameters hold over a run.
+    Where an accumulator cannot hold a sum, the weights come nearer to their zero point.
+
+    ``wraps``: those whose sum leaves int32 on its way, which C++ leaves undefined; none of a
+    narrower accumulator, or where parameters hold over a run.
     """
     lengths = np.arange(1, LENGTH + 1)
     grid = np.meshgrid(np.arange(len(KINDS)), lengths, np.arange(COUNTS[level]), indexing="ij")
