@@ -106,8 +106,10 @@ def batch_to_space_nd(
 ) -> Codes:
     """Return BATCH_TO_SPACE_ND: the inverse of `space_to_batch_nd`, cropped afterwards.
 
-    Equals LiteRT and TFLite Micro. Parameters and errors as `space_to_batch_nd`; or if the blocks
-    do not divide the batch, or a crop is negative or too large.
+    Equals LiteRT and TFLite Micro. Parameters as `space_to_batch_nd`.
+    Raises `RejectedError` if the rank is not 3 or 4, scale or zero point of input and output
+    differ, numbers do not fit, the blocks do not divide the batch, or a crop is negative or too
+    large.
     """
     check_same("BATCH_TO_SPACE_ND", input_quantization, output_quantization)
     batch_to_space_shape(x.shape, block, crops)

@@ -150,12 +150,15 @@ def strided_slice(
 
 
 def gather(x: NDArray, indices: Indices, axis: int = 0, batch_dims: int = 0) -> NDArray:
-    """Return GATHER: the slices of ``x`` at ``indices``, of any shape, along ``axis``.
+    """Return GATHER: the slices of ``x`` at ``indices`` along ``axis``.
 
     ``out[b..., i..., j..., k...] = x[b..., i..., indices[b..., j...], k...]`` with ``batch_dims``
-    dimensions b and axis the one after i. Equals LiteRT and TFLite Micro. Raises `RejectedError` if
-    an index is negative or too large, or axis or batch dimensions do not fit; negative ones count
-    from the end, of the input and of ``indices``.
+    dimensions b and axis the one after i. Equals LiteRT and TFLite Micro.
+    Raises `RejectedError` if an index is negative or too large, or axis or batch dimensions do not
+    fit.
+
+    ``indices``: int16, int32 or int64, any shape.
+    ``axis``, ``batch_dims``: negative ones count from the end, of the input and of ``indices``.
     """
     place, batch = checked_gather(x.shape, indices.shape, axis, batch_dims, indices)
     lead = x.shape[:batch]
@@ -266,7 +269,9 @@ def flat_indices(shape: Shape, indices: Indices) -> NDArray[np.int64]:
 def dynamic_update_slice(x: NDArray, update: NDArray, start: Sequence[int]) -> NDArray:
     """Return DYNAMIC_UPDATE_SLICE: ``x``, but ``update`` from the position ``start`` on.
 
-    A start from which the update would not fit is clamped. Equals LiteRT, TFLite Micro to rank 6.
+    A start from which the update would not fit is clamped. Equals LiteRT, and TFLite Micro to rank
+    6.
+
     Raises `RejectedError` if the rank is above 8, ranks differ, or an axis of the update is longer.
     """
     check_update(x.shape, update.shape, len(start))

@@ -41,8 +41,8 @@ def padv2(
 ) -> Codes:
     """Return ``x`` surrounded by the code ``value``, one element; otherwise `pad`.
 
-    Raises `RejectedError` as `pad`; if ``value`` is not one element, or quantized unlike the
-    output.
+    Raises `RejectedError` as `pad`; or if ``value`` is not one element, or has not the output's
+    scale and zero point.
     """
     if value.size != 1:
         raise RejectedError(f"the value of PADV2 must be one element, not {value.size}")
@@ -209,8 +209,8 @@ def expand_dims(
 def transpose(x: NDArray, permutation: Sequence[int]) -> NDArray:
     """Return ``x`` with dimension ``permutation[i]`` at place i; entries may be negative.
 
-    Raises `RejectedError` if the rank is above 8, or an entry is missing or out of range;
-    `UndefinedError` if one appears twice, where the kernel leaves elements unwritten.
+    Raises `RejectedError` if the rank is above 8, or an entry is missing or out of range. Raises
+    `UndefinedError` if a dimension appears twice, where the kernel leaves elements unwritten.
     """
     if x.ndim > 8:
         raise RejectedError(f"TRANSPOSE works to rank 8, not {x.ndim}")

@@ -93,9 +93,10 @@ def transpose_conv(
 ) -> Codes:
     """Return TRANSPOSE_CONV: the accumulators, requantized per output channel as CONV_2D.
 
-    Shapes and errors as `transpose_conv_accumulators`; `RejectedError` also if the bias zero point
-    is not 0, or the scales are neither one nor one per output channel. Filter zero points and bias
-    scale are ignored. Equals LiteRT and TFLite Micro.
+    Shapes as in `transpose_conv_accumulators`. Filter zero points and bias scale are ignored.
+    Equals LiteRT and TFLite Micro.
+    Raises `RejectedError` as `transpose_conv_accumulators`; or if the bias zero point is not 0; if
+    the scales are neither one nor one per output channel.
     """
     check_bias_zero_point(bias_quantization)
     check_axis(weight_quantization, weights.shape, weights.shape[0])

@@ -37,8 +37,9 @@ def random_inputs(graph: Graph, seed: int) -> dict[int, np.ndarray]:
 def resolve_inputs(graph: Graph, given: Inputs) -> dict[int, np.ndarray]:
     """Return the arrays by tensor index, one for each input of the graph.
 
-    ``tensor_<index>`` means the tensor of that index where it is an input, whatever the names. An
-    `InputError` lists the inputs expected: one is missing, unknown, given twice, or does not fit.
+    ``tensor_<index>`` means the tensor of that index where it is an input, whatever the names.
+    Raises `InputError` if an input is missing, unknown, given twice, or of another shape or dtype;
+    the message lists the inputs expected.
     """
     inputs: dict[int, np.ndarray] = {}
     for key, array in given.items():

@@ -99,12 +99,14 @@ def read_model(source: bytes | str | Path) -> Graph:
 
     Element types int8, int16, int32, int64, uint8, float32 and bool are read. Shapes are those that
     the file states for running it as it is: a batch size that could be changed by resizing is taken
-    as written. `eightfold.operators.load_model` returns graphs that have passed the gate. Raises
-    `InputError` if there is no such file, or it is damaged, not a model, or uses what is not
+    as written. `eightfold.operators.load_model` returns graphs that have passed the gate.
+    Raises `InputError` if there is no such file, or it is damaged, not a model, or uses what is not
     supported: custom operators, subgraphs in use other than those of CALL_ONCE and composites,
-    dynamic shapes, sparse tensors, other element types, data outside the file; or is what LiteRT
-    does not read (`eightfold.model.beside`). The message is one line and starts with the file's
-    name.
+    dynamic shapes, sparse tensors, other element types, data outside the file; or another subgraph
+    or a signature is what LiteRT does not read (`eightfold.model.beside`). The message is one line
+    and starts with the file's name.
+
+    ``source``: the bytes of a ``.tflite`` file, or its path.
     """
     with named(source):
         content = source if isinstance(source, bytes) else _read_file(source)

@@ -102,7 +102,7 @@ class _Typed(_LeftOut):
 
 
 def options_table(table: str, packed: Any = None) -> Any:
-    """Return accessors of an options table, on ``packed`` or with all fields left out."""
+    """Return accessors of an options table, on a flatbuffer's or with all fields left out."""
     accessors = getattr(tflite, table)()
     accessors._tab = packed or _LeftOut()
     return accessors

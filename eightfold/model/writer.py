@@ -20,8 +20,9 @@ _UNION_TABLES = {
 
 
 class Table:
-    """One table of a file, by its name in the schema.
+    """One table of a file.
 
+    ``name``: its name in the schema.
     ``fields``: what its fields hold, by the name of their accessor (``QuantizedDimension``) and in
         the schema's order: a number, `str`, a vector of numbers as an array, the bytes of constant
         data, a `Table`, or a list of them; None leaves a field out.

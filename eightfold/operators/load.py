@@ -106,8 +106,8 @@ def _shown(size: int) -> str:
 def host_operators(graph: Graph) -> dict[int, str]:
     """Return the operators that convert at the edges, by index, with what they do in words.
 
-    In front a QUANTIZE of a float32 input, at the end a DEQUANTIZE whose result no operator reads;
-    each with one scale. All others are the accelerator's, or golden's.
+    At the front a QUANTIZE of a float32 input of the graph, at the end a DEQUANTIZE whose result no
+    operator reads; each with one scale. All others are the accelerator's, or golden's.
     """
     read = {index for operator in graph.operators for index in operator.inputs}
     given, found = set(graph.inputs), {}

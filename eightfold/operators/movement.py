@@ -245,10 +245,11 @@ BASE = 128
 
 
 def explain_copy(element: Element) -> list[str]:
-    """Return where the element comes from, or that it is a fill: the operator itself tells.
+    """Return where the element comes from, or that it is a fill.
 
-    It copies the numbers of the elements, digit by digit, in place of the codes; and once more the
-    digits' complements: what has not changed with them is a fill.
+    The operator itself tells: it copies the numbers of the elements, digit by digit, in place of
+    the codes. A second time all digits are replaced by their complements: what has not changed
+    with them is a fill.
     """
     call, definition = element.call, element.definition
     output, index = element.output, element.index

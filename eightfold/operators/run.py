@@ -348,8 +348,9 @@ def run_graphs(
 ) -> list[dict[int, np.ndarray]]:
     """Return `run_graph` of each entry of ``batch``, as stacks where the graph allows it.
 
-    Of a graph with variables they run one after another from the state that the one before has
-    left, the first from what it has of it. The first entry that is refused raises.
+    Those of a graph with variables are one after another, from what the first entry has of them:
+    each entry begins with the state that the one before has left.
+    Raises `InputError` as `eightfold.operators.run_operator`, for the first entry that is refused.
     """
     results: list[dict[int, np.ndarray]] = []
     if graph.variables:

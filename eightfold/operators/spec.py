@@ -199,7 +199,10 @@ _PLACES = {(each.operator, each.place): each for each in RULES.values()}
 
 
 def rule_at(operator: str, place: str) -> SpecRule | None:
-    """Return the rule at a `SpecRule.place` of a row, if any; a variadic row has one input."""
+    """Return the rule at a place of an operator's row; None where the spec says nothing there.
+
+    ``place`` as `SpecRule.place` has it. A variadic row lists one input, which stands for all.
+    """
     row = spec_row(operator)
     variadic = row is not None and row.variadic and place.startswith("Input")
     return _PLACES.get((operator, "Input 0" if variadic else place))

@@ -141,9 +141,11 @@ def pad(
 ) -> NDArray[Any]:
     """Return x surrounded by ``round(value / S_y + Z_y)``; x itself is ``q_x - Z_x + Z_y``.
 
-    "Pad", step 2, saturated; S_x = S_y. The value as `eightfold.golden.tpu_mlir.numbers.quantize`,
-    which raises `UndefinedError` of NaN. After the chapter's calibration Z_x = Z_y: codes are
-    copied. Raises `RejectedError` if a padding is negative or missing.
+    "Pad", step 2, saturated; S_x = S_y. The value as
+    `eightfold.golden.tpu_mlir.numbers.quantize`: float32, ties away from zero. After the chapter's
+    calibration Z_x = Z_y, and the codes are copied.
+    Raises `RejectedError` if a padding is negative or missing. Raises `UndefinedError` if the value
+    is NaN.
 
     ``paddings``: shape (rank, 2): before and after along each axis.
     """
