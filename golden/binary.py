@@ -104,7 +104,10 @@ def rescaled_operand(
 def common_scales(
     a: Quantization, b: Quantization, output: Quantization
 ) -> tuple[float, float, float]:
-    """Return ``s_a / t``, ``s_b / t``, ``t / (2^20 s_out)`` in float64, ``t = 2 max(s_a, s_b)``."""
+    """Return ``s_a / t``, ``s_b / t`` and ``t / (2^20 * s_out)`` with ``t = 2 * max(s_a, s_b)``.
+
+    In float64 of the widened scales.
+    """
     first, second, out = (float(q.per_tensor()[0]) for q in (a, b, output))
     common = 2 * max(first, second)
     return first / common, second / common, common / (2**ADD_LEFT_SHIFT * out)

@@ -132,5 +132,8 @@ def softmax_scaling(beta: float, scale: np.float32) -> tuple[int, int]:
 
 
 def input_radius(integer_bits: int, left_shift: int) -> int:
-    """Return ``floor((2^k - 1) * 2^(31 - k) / 2^left_shift)``, the largest that fits Qk shifted."""
+    """Return the largest difference of codes that fits Q(``integer_bits``) after the left shift.
+
+    ``floor((2^k - 1) * 2^(31 - k) / 2^left_shift)``.
+    """
     return math.floor(math.ldexp((1 << integer_bits) - 1, 31 - integer_bits - left_shift))

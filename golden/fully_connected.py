@@ -182,7 +182,8 @@ def _check_bias_scale(
 def batch_matmul_shape(x: Shape, y: Shape, adj_x: bool = False, adj_y: bool = False) -> Shape:
     """Return the shape of the result of `batch_matmul`: (..., m, n).
 
-    Raises `RejectedError` if a rank is below 2, common lengths differ, or axes do not broadcast.
+    Raises `RejectedError` if a rank is below 2, the common lengths differ, or the axes before do
+    not broadcast.
     """
     if min(len(x), len(y)) < 2:
         raise RejectedError(f"a matrix needs rank 2 or more; the shapes are {x} and {y}")

@@ -179,7 +179,8 @@ def reshape(x: NDArray, shape: Sequence[int]) -> NDArray:
 def squeeze(x: NDArray, dims: Sequence[int] = ()) -> NDArray:
     """Return ``x`` without the dimensions ``dims``, all of size 1; without all such if empty.
 
-    Raises `RejectedError` if the rank is above 8, or a dimension is out of range or not of size 1.
+    Raises `RejectedError` if the rank is above 8, or a dimension is out of range or has another
+    size.
     """
     if x.ndim > 8:
         raise RejectedError(f"SQUEEZE works to rank 8, not {x.ndim}")
@@ -198,7 +199,8 @@ def expand_dims(
 ) -> NDArray:
     """Return ``x`` with a new dimension of 1 at ``axis``, which may be negative.
 
-    Raises `RejectedError` if the axis is out of range, or scales or zero points differ.
+    Raises `RejectedError` if the axis is out of range, or scale or zero point of input and output
+    differ.
     """
     check_same("EXPAND_DIMS", output_quantization, input_quantization)
     if not -x.ndim - 1 <= axis <= x.ndim:

@@ -33,7 +33,8 @@ FUSED_ACTIVATIONS = frozenset({"NONE", "RELU", "RELU6", "RELU_N1_TO_1"})
 class Quantization:
     """``real = scale * (q - zero_point)``, per tensor or per slice along ``axis``.
 
-    Raises `UndefinedError` if a scale is negative or not finite, or zero points are more or fewer.
+    Raises `UndefinedError` if a scale is negative or not finite, or the numbers of scales and zero
+    points differ.
     """
 
     scale: NDArray[np.float32]

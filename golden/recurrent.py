@@ -40,7 +40,8 @@ def svdf_shape(
 ) -> tuple[int, int]:
     """Return the shape of the result of `svdf`, (n, filters / rank).
 
-    Raises `RejectedError` if shapes do not fit, or ``rank`` does not divide the number of filters.
+    Raises `RejectedError` if a shape does not fit the others, or ``rank`` does not divide the
+    number of filters.
     """
     (filters, memory), (batches, size) = time, shape
     if rank < 1 or filters % rank:

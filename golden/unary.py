@@ -248,7 +248,10 @@ def _differences(x: Codes, inputs: Quantization, operator: str) -> Integers:
 
 
 def negate(x: Codes) -> Codes:
-    """Return NEG: ``-q`` of the code, -128 as it is; scales and zero points have no effect."""
+    """Return NEG: ``-q`` of the code itself, in which -128 stays as it is.
+
+    LiteRT's kernel looks at no scale and no zero point.
+    """
     return np.negative(x)
 
 

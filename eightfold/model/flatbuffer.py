@@ -104,7 +104,10 @@ class Source:
 
 
 class _CheckedTable(table.Table):
-    """The accessor of the generated classes, checked; `Vector` and `Union` read through `Get`."""
+    """The accessor that the generated classes call, with every access checked.
+
+    `Vector` and `Union` of the base class read through `Get` and need no check of their own.
+    """
 
     __slots__ = ("_source", "_vtable", "_vtable_size")
 

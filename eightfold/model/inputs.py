@@ -60,7 +60,10 @@ def resolve_inputs(graph: Graph, given: Inputs) -> dict[int, np.ndarray]:
 
 
 def frames_of(graph: Graph, given: Inputs, count: int) -> list[dict[int, np.ndarray]]:
-    """Return `resolve_inputs` of each of ``count`` frames, the first axis; refuse other numbers."""
+    """Return what `resolve_inputs` does for each of ``count`` frames, the first axis of each array.
+
+    Raises `InputError` as `resolve_inputs`; or if an array has not as many frames.
+    """
     for key, array in given.items():
         if array.shape[:1] != (count,):
             raise InputError(

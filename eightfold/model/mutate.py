@@ -67,10 +67,13 @@ def random_mutations(rng: np.random.Generator) -> list[Mutation]:
 
 
 def mutate(model: bytes, mutations: Sequence[Mutation], donor: bytes) -> bytes:
-    """Return a model with mutations in their order, those of the bytes last; always the same.
+    """Return a model with mutations in their order; those of the bytes come last.
 
-    ``model``, ``donor``: sound ``.tflite`` files; operators and tensors come from the donor.
-    ``mutations``: what finds nothing to change does nothing.
+    ``model``: a sound ``.tflite`` file.
+    ``mutations``: what finds nothing to change, such as an option of a model without options, does
+        nothing.
+    ``donor``: another sound file, from which operators and tensors are spliced in.
+    Result: the same for the same arguments.
     """
     draft = _Draft(unpack(model), donor)
     for mutation in mutations:
@@ -397,7 +400,10 @@ def _splice(draft: _Draft, choices: _Choices) -> None:
 
 
 def _computed(draft: _Draft, choices: _Choices) -> None:
-    """Make a constant operand an input, or what RESHAPE (of a constant or input) or SHAPE gives."""
+    """Make a constant operand of integers an input of the graph, or the result of an operator.
+
+    Of RESHAPE, which leaves it as it is, of a constant, maybe back to front, or an input; of SHAPE.
+    """
     place = choices.below(len(draft.operators))
     operator = draft.operators[place]
     read = operator.vector("Inputs")

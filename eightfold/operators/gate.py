@@ -41,7 +41,7 @@ class Refusal:
 
 
 def prepare(graph: Graph) -> tuple[Graph, list[Refusal]]:
-    """Return the graph with all shapes filled in, and what does not pass. Nothing is allocated.
+    """Return the graph with all shapes filled in, and what does not pass.
 
     In their order, operators are checked as LiteRT's Prepare does it: number of operands and
     results, element types, ranks, options, operands that decide shapes, constant indices. Then the
@@ -50,9 +50,12 @@ def prepare(graph: Graph) -> tuple[Graph, list[Refusal]]:
     shape differs contradicts itself, and whatever reads the declared one goes wrong; so it is
     refused here. A shape that the file leaves open is filled in.
 
-    Declared shapes stand of operators without a record, or that do not pass, and so do sizes that a
-    computed operand decides; `eightfold.operators.run` compares those after each inference. Element
-    types that are not run are passed over.
+    Passed over are operators without a record and, of operands and results of element types that
+    are not run, the element types: the declared shapes of the former stand. So do sizes that an
+    operand decides which is computed; `eightfold.operators.run` compares those after each
+    inference. Of an operator that does not pass, the declared shapes stand too.
+
+    Nothing is allocated, whatever the shapes.
     """
     tensors = list(graph.tensors)
     refusals: list[Refusal] = []

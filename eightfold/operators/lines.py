@@ -63,7 +63,10 @@ def difference(element: Element, position: int) -> Step:
 def scale_lines(
     x: int, real: float, formula: str, *, magnitude: bool = False
 ) -> tuple[list[str], int]:
-    """Return the lines of a product with a real multiplier, or its ``magnitude``, and the value."""
+    """Return the lines of a product with a real multiplier, and its value.
+
+    ``formula`` says what the multiplier is made of; ``magnitude`` leaves out its sign.
+    """
     multiplier, shift = (int(part) for part in quantize_multiplier(real))
     if magnitude:
         multiplier = abs(multiplier)

@@ -47,7 +47,10 @@ class Restriction(StrEnum):
 
 @dataclass(frozen=True)
 class FixedQuantization:
-    """Scale and zero point that a row dictates: ``(numerator / denominator, zero_point)``."""
+    """Scale and zero point that the operator dictates: ``(numerator / denominator, zero_point)``.
+
+    All such scales are powers of two, so that the float32 of a model file holds them exactly.
+    """
 
     numerator: float
     denominator: float

@@ -136,9 +136,11 @@ Signature = list[tuple[tuple[int, ...], np.dtype]]
 class PreparedGraph:
     """Runs a graph, operator by operator; what comes again, faster.
 
-    The first inference calls `run_operator` everywhere. A second one with inputs of the same shapes
-    and dtypes prepares what can be prepared; a single one does not pay for it.
+    The first inference calls `run_operator` everywhere, with all its checks. A second one with
+    inputs of the same shapes and dtypes prepares what can be prepared; so a single
+    inference does not pay for it. The graph itself is not held.
 
+    ``graph``, ``reference``: as `run_graph` takes them.
     ``stacked``: inferences that are stacked along axis 0 of every tensor that is no constant; more
         than 1 only for a graph that is `stackable`.
     """

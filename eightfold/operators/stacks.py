@@ -19,8 +19,9 @@ class Stacks:
     """A rule, which says whether an operator works on stacks.
 
     ``holds``: the rule, for a call whose first input is there and which has an output.
-    ``reshapes``: whether results are the first input's elements under the operator's own shape,
-        which is of one inference; the stack's has a longer axis 0.
+    ``reshapes``: whether the result is the first input's elements in their order under another
+        shape: the operator states that of one inference, the stack has the same with a longer axis
+        0.
     """
 
     holds: Callable[[OperatorCall], bool]

@@ -113,7 +113,8 @@ def inner_product(
 ) -> NDArray[Any]:
     """Return `convolution` without positions ("InnerProduct"): x (n, k), weights (oc, k).
 
-    Shape (n, oc); raises as `eightfold.golden.fully_connected.fully_connected_accumulators`.
+    The result has shape (n, oc). Raises `RejectedError` or `UndefinedError` as
+    `eightfold.golden.fully_connected.fully_connected_accumulators`.
     """
     zero_point = -OFFSETS[code_of(x)]
     acc = fully_connected_accumulators(to_int8(x), weights, bias, input_zero_point=zero_point)
