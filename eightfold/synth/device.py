@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,9 @@ class Device:
     ``router``: the program that places and routes, as `eightfold.synth.tools.find_tool` knows it,
     or empty; ``nextpnr``: its options that select the part, ``placer`` those of the placer.
     ``luts``: LUT sites, 0 if one placer serves units of all sizes; else those that take more than
-    the share ``full`` are placed with ``full_placer``. ``speeds``: speed grades to choose from,
-    slowest first; none if the part's name has it.
+    the share ``full`` are placed twice: with ``block_placer``, which decides where RAM blocks and
+    multipliers are, then the logic around them with ``full_placer``. ``speeds``: speed grades
+    to choose from, slowest first; none if the part's name has it.
     """
 
     family: str
@@ -42,6 +43,7 @@ class Device:
     luts: int = 0
     placer: tuple[str, ...] = ()
     full: float = 1.0
+    block_placer: tuple[str, ...] = ()
     full_placer: tuple[str, ...] = ()
     speeds: tuple[int, ...] = ()
 
@@ -71,9 +73,11 @@ class Device:
         except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
             raise InputError(f"constraints {table}: not valid: {error}") from None
 
-    def placer_of(self, luts: int) -> tuple[str, ...]:
-        """Return the placer's options for a unit that takes ``luts`` LUT sites."""
-        return self.full_placer if luts > self.full * self.luts else self.placer
+    def for_unit(self, luts: int) -> "Device":
+        """Return the device for a unit of ``luts`` LUT sites: with its placers if that is full."""
+        if self.luts == 0 or luts <= self.full * self.luts:
+            return replace(self, block_placer=())
+        return replace(self, placer=self.full_placer)
 
 
 def read_clock(text: str, where: str) -> tuple[str, float]:

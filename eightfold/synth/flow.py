@@ -3,10 +3,10 @@
 A full device is placed in half an hour and routed in one or two: two calls of nextpnr, so that
 routing that was stopped starts again.
 
-RAM blocks and multipliers may be put where another placement put them: a floorplan of what has few
-places. The electrostatic placer of nextpnr moves them into their columns before all else, which
-makes the wires of some seeds a sixth longer than those of others: docs/synthesis.md has the
-figures.
+RAM blocks and multipliers have few places, and may be put where another placement put them. A unit
+that fills the device always has such a floorplan: nextpnr's electrostatic placer finds better
+places for them than the placer that puts the logic around them, for timing. docs/synthesis.md has
+the figures.
 """
 
 import json
@@ -39,32 +39,33 @@ from eightfold.target.config import AcceleratorConfig
 
 @dataclass(frozen=True)
 class PlaceAndRoute:
-    """What ``registered.json`` in ``folder``, of ``luts`` LUT sites, is placed and routed for.
+    """What ``registered.json`` in ``folder`` is placed and routed for.
 
     ``blocks``: the seed whose placement decides where RAM blocks and multipliers are; None:
-    ``seed`` itself.
+    ``seed`` itself. ``floorplan``: nothing but these places is wanted of it.
     """
 
     device: Device
     folder: Path
-    luts: int
     speed: int
     seed: int
     blocks: int | None = None
+    floorplan: bool = False
 
     @property
     def name(self) -> str:
         """Return what the files of this run are called, without suffixes."""
-        blocks = "" if self.origin is None else f"-blocks-{self.blocks}"
+        blocks = "" if self.blocks in (None, self.seed) else f"-blocks-{self.blocks}"
         speed = f"speed-{self.speed}-" if self.device.speeds else ""
-        return f"{speed}seed-{self.seed}{blocks}"
+        return f"{speed}seed-{self.seed}{blocks}{'-floorplan' if self.floorplan else ''}"
 
     @property
     def origin(self) -> "PlaceAndRoute | None":
         """Return the run that decides where the blocks are, if it is another one."""
-        if self.blocks is None or self.blocks == self.seed:
+        seed = self.seed if self.blocks is None else self.blocks
+        if self.floorplan or (seed == self.seed and not self.device.block_placer):
             return None
-        return replace(self, seed=self.blocks, blocks=None)
+        return replace(self, seed=seed, blocks=None, floorplan=bool(self.device.block_placer))
 
     @property
     def netlist(self) -> str:
@@ -79,8 +80,9 @@ class PlaceAndRoute:
     @property
     def placer(self) -> list[str]:
         """Return nextpnr's options for the placement."""
-        options = ["--json", self.netlist, *self.device.placer_of(self.luts)]
-        return [*self._common, *options, "--no-route", "--write", self.placed]
+        options = self.device.block_placer if self.floorplan else self.device.placer
+        files = ["--json", self.netlist, "--no-route", "--write", self.placed]
+        return [*self._common, *options, *files]
 
     @property
     def router(self) -> list[str]:
@@ -133,14 +135,17 @@ def _place(run: PlaceAndRoute, key: str, stage: Stage) -> dict[str, Any]:
     """Place, after the run that `run` takes its blocks from, unless both are kept."""
 
     def place() -> dict[str, Any]:
+        seconds = 0.0
         if (origin := run.origin) is not None:
-            _place(origin, key, lambda words: stage(f"blocks of seed {origin.seed}, {words}"))
+            blocks = f"blocks of seed {origin.seed}"
+            seconds = _place(origin, key, lambda words: stage(f"{blocks}, {words}"))["seconds"]
             netlist, placed, fixed = (
                 run.folder / name for name in (origin.netlist, origin.placed, run.netlist)
             )
             fix_blocks(netlist, placed, fixed, run.device.family)
         stage("packing")
-        return _nextpnr(run, run.placer, "place.log", stage)
+        result = _nextpnr(run, run.placer, "place.log", stage)
+        return result | {"seconds": seconds + result["seconds"]}
 
     figures = run.folder / f"{run.name}.placed.kept"
     return kept(figures, _placement(run, key), place, makes=run.folder / run.placed)
@@ -226,10 +231,11 @@ def run_synthesis(
             lambda: _synthesize(verilog, device, folder, stage, routed),
             makes=folder / ("registered.json" if routed else "synthesized.json"),
         )
-        luts = area_of(area["cells"], family).lut4_equivalents
         timing: dict[int, Timing] = {}
         if routed:
-            jobs = [PlaceAndRoute(device, folder, luts, speed, seed, blocks) for seed in seeds]
+            luts = area_of(area["cells"], family).lut4_equivalents
+            device = device.for_unit(luts)
+            jobs = [PlaceAndRoute(device, folder, speed, seed, blocks) for seed in seeds]
             key = digest_of(netlist_key, tools[1])
             for number, job in enumerate(jobs, start=1):
                 here = f"seed {number} of {len(jobs)}"

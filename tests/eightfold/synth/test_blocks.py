@@ -1,6 +1,7 @@
 """RAM blocks and multipliers of one seed where another seed's placement put them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.synth import run_synthesis
-from eightfold.synth.flow import fix_blocks
+from eightfold.synth.device import Device
+from eightfold.synth.flow import PlaceAndRoute, fix_blocks
 from eightfold.synth.netlist import top_module
 from eightfold.target.config import PRESETS
 
@@ -38,6 +40,21 @@ def test_a_block_without_a_place_is_refused(tmp_path: Path) -> None:
     netlist = write(tmp_path / "in", {"ram": cell("DP16KD")})
     with pytest.raises(InputError, match=r"placed: no place of ram; remove the file"):
         fix_blocks(netlist, write(tmp_path / "placed", {}), tmp_path / "out")
+
+
+def test_a_unit_that_fills_the_device_has_a_floorplan(tmp_path: Path) -> None:
+    device = Device.load("ecp5")
+    most = int(device.full * device.luts)
+    assert PlaceAndRoute(device.for_unit(most), tmp_path, 6, seed=3).origin is None
+    run = PlaceAndRoute(device.for_unit(most + 1), tmp_path, 6, seed=3)
+    floorplan = run.origin
+    assert floorplan is not None and floorplan.origin is None
+    assert (floorplan.seed, floorplan.netlist) == (3, "registered.json")
+    assert set(device.block_placer) <= set(floorplan.placer)
+    assert set(device.full_placer) <= set(run.placer) and "--placer" not in run.placer
+    assert replace(run, blocks=2).origin == replace(floorplan, seed=2)
+    files = {each.placed for each in (run, floorplan, replace(run, blocks=2))}
+    assert len(files | {run.netlist, "registered.json"}) == 5
 
 
 def blocks_in(placed: Path) -> dict[str, str]:
