@@ -1,22 +1,275 @@
-"""Runs jobs on the accelerator with the memory and the monitor in Verilog: no Python per cycle."""
+"""Runs jobs on the accelerator, with the memory and the monitor in Verilog: no Python per cycle.
 
+`eightfold.sim.simulator.system` writes a job. Parameters: ``folder`` with ``program.npz`` (words,
+model) and ``run_<i>.npz`` (arena contents by offset, and words and model if they differ);
+``arena_bytes``; ``port``; ``limit`` in cycles; ``timeout``; ``timing``, inputs of the memory by
+name; ``stall`` by channel; ``runs``, what `eightfold.sim.simulator.system.Run` says besides its
+arrays.
+"""
+
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import cocotb
 import numpy as np
+from cocotb.triggers import RisingEdge, Timer
 from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.sim.bench.registers import AxiLite, Registers
-from eightfold.sim.bench.support import clock_cycles, parameters, seed, start_clock_and_reset
-from eightfold.sim.bench.system_job import SystemJob
-from eightfold.sim.simulator.memory_image import CHANNELS, LINES, Region, read_hex, write_hex
+from eightfold.sim.bench.support import (
+    CLOCK_NS,
+    clock_cycles,
+    cycle,
+    parameters,
+    progress,
+    report,
+    rng,
+    seed,
+    start_clock_and_reset,
+)
+from eightfold.sim.simulator.memory_image import (
+    CHANNELS,
+    LINES,
+    MemoryImage,
+    Region,
+    read_hex,
+    write_hex,
+)
+
+SETTLE = 8
+"""Cycles after a run in which the monitor ends its report."""
+
+BETWEEN = 1_000_000
+"""Cycles between two runs, at most: registers are written and read, and a soft reset ends."""
 
 
-class VerilogMemory:
-    """A `eightfold.sim.bench.system_job.Memory`: the settings and files of ``axi_memory.v``."""
+class Memory(ABC):
+    """The memory at the accelerator's port; offsets count from its begin.
+
+    What is not abstract here is that of a memory whose runs are alike, and which watches nothing.
+    """
+
+    @abstractmethod
+    async def load(self, parts: Mapping[int, bytes]) -> None:
+        """Set bytes by offset, whole beats."""
+
+    @abstractmethod
+    async def dump(self, size: int) -> NDArray[np.uint8]:
+        """Return the first ``size`` bytes."""
+
+    def behave(self, stall: Mapping[str, float], timing: Mapping[str, int], seed: int) -> None:
+        """Say how the next run's channels pause, from its `load` on, and how long memory takes."""
+        assert stall == parameters()["stall"], "a run has no stalls of its own here"
+
+    def guard(self, regions: Mapping[str, Region], read_error: Region, write_error: Region) -> None:
+        """Say what may be read (commands, model, arena), and written (the arena), and which
+        accesses are answered with an error."""
+        assert read_error.start == read_error.stop and write_error.start == write_error.stop
+
+    def watched(self) -> dict[str, int]:
+        """Return ``reads_outside`` and ``bus_errors`` since the begin, and ``unanswered``, as
+        `eightfold.sim.simulator.system.RunResult` has them of a run."""
+        return dict.fromkeys(("reads_outside", "unanswered", "bus_errors"), 0)
+
+    def check(self) -> None:  # noqa: B027 - there may be nothing to check
+        """Raise AssertionError if the accelerator broke a rule of its port."""
+
+    def events(self) -> NDArray[np.int64]:
+        """Return what the monitor saw since the last call, if there is one: see
+        `eightfold.sim.simulator.system`."""
+        return np.zeros((0, 2 + len(isa.COUNTERS)), np.int64)
+
+
+class SystemJob:
+    """The job, and the memory's contents as they should be.
+
+    ``image``: where commands, model and arena are, and all contents but the arena's after a run.
+    """
+
+    def __init__(self) -> None:
+        self.job = parameters()
+        self.folder = Path(self.job["folder"])
+        with np.load(self.folder / "program.npz", allow_pickle=False) as program:
+            words = program["words"]
+            model = program["model"].tobytes()
+        self._arrays = [self._load(index) for index in range(len(self.job["runs"]))]
+        self._streams = [arrays.pop("words", words) for arrays in self._arrays]
+        self._models = [
+            arrays.pop("model").tobytes() if "model" in arrays else model for arrays in self._arrays
+        ]
+        sizes = {
+            "commands": 4 * max(len(stream) for stream in self._streams),
+            "model": max(len(contents) for contents in self._models),
+            "arena": self.job["arena_bytes"],
+        }
+        self.image = MemoryImage(rng(1), sizes)
+        self._left = np.zeros(0, np.uint8)  # the arena after the run before
+
+    @property
+    def longest(self) -> int:
+        """Cycles that all runs together take at most, or one of them fails."""
+        runs = self.job["runs"]
+        return sum(
+            self.job["limit"]
+            + (run["reset_after"] or 0)
+            + (run["patience"] or 0)
+            + sum(wait for wait, _, _ in run["writes"])
+            + BETWEEN
+            for run in runs
+        )
+
+    async def execute(self, dut: Any, registers: Registers, memory: Memory) -> None:
+        """Execute all runs; write ``result_<i>.npz`` with the arena, and report the outcomes."""
+        begun = time.monotonic()
+        outcomes = []
+        for index, run in enumerate(self.job["runs"]):
+            progress(index, len(self.job["runs"]), f"run {index}")
+            outcomes.append(await self._run(dut, registers, memory, index, run))
+        report({"runs": outcomes, "cycles": cycle(), "seconds": time.monotonic() - begun})
+
+    async def _run(
+        self, dut: Any, registers: Registers, memory: Memory, index: int, run: dict[str, Any]
+    ) -> dict[str, Any]:
+        values = self._prepare(index, run)
+        memory.guard(
+            self._regions(values), self._error(run["read_error"]), self._error(run["write_error"])
+        )
+        seed = self.job["seed"] + index if run["seed"] is None else run["seed"]
+        memory.behave(run["stall"] or self.job["stall"], run["timing"] or self.job["timing"], seed)
+        await memory.load(self._parts(index))
+        before = memory.watched()
+        await registers.start(values)
+        await self._write(dut, registers, run["writes"])
+        ended = await self._wait(dut, registers, run)
+        watched = memory.watched()
+        outcome = await registers.outcome()
+        if ended:
+            await registers.acknowledge()
+        if outcome.status["error"] or not ended:
+            await registers.soft_reset()
+            watched = memory.watched()
+        await clock_cycles(dut, SETTLE)
+        found = await memory.dump(len(self.image.contents))
+        self._left = found[self.image.regions["arena"].part]
+        self._check_elsewhere(index, found)
+        memory.check()
+        events = memory.events()
+        if outcome.status["done"] and len(events):
+            totals = dict(zip(outcome.counters, events[-1, 2:].tolist(), strict=True))
+            told = totals
+            if (await registers.fields("CONFIGURATION_1"))["no_counters"]:
+                told = dict.fromkeys(totals, 0) | {"CYCLES": totals["CYCLES"]}
+            assert told == outcome.counters, f"traced {totals}, counted {outcome.counters}"
+            outcome = replace(outcome, counters=totals)
+        result = self.folder / f"result_{index}.npz"
+        np.savez(result, arena=self._left, events=events)
+        return {
+            **asdict(outcome),
+            "ended": ended,
+            "unanswered": watched["unanswered"],
+            **{name: watched[name] - before[name] for name in ("reads_outside", "bus_errors")},
+        }
+
+    async def _write(self, dut: Any, registers: Registers, writes: list[Any]) -> None:
+        """Write registers while the accelerator runs."""
+        for wait, name, value in writes:
+            if wait:
+                await clock_cycles(dut, wait)
+            await registers.write(name, value)
+
+    async def _wait(self, dut: Any, registers: Registers, run: dict[str, Any]) -> bool:
+        """Wait until a run has ended, or is to be reset; return whether it has ended."""
+        if run["reset_after"] is not None:
+            if run["reset_after"]:
+                await Timer(run["reset_after"] * CLOCK_NS, unit="ns")
+            await RisingEdge(dut.clk)
+            return False
+        if run["patience"] is not None:
+            return await registers.interrupted(run["patience"])
+        await registers.interrupt(self.job["limit"])
+        return True
+
+    def _regions(self, values: Mapping[str, int]) -> dict[str, Region]:
+        """Return the regions that a run's registers say, from the memory's begin."""
+        bounds = {
+            "commands": ("COMMAND_ADDRESS", "COMMAND_LENGTH"),
+            "model": ("MODEL_BASE", "MODEL_SIZE"),
+            "arena": ("ARENA_BASE", "ARENA_SIZE"),
+        }
+        return {
+            name: Region(
+                values[first] - self.image.base, values[first] - self.image.base + values[size]
+            )
+            for name, (first, size) in bounds.items()
+        }
+
+    def _load(self, index: int) -> dict[str, NDArray]:
+        with np.load(self.folder / f"run_{index}.npz", allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+
+    def _prepare(self, index: int, run: dict[str, Any]) -> dict[str, int]:
+        """Put a run's contents into the image; return the registers' values."""
+        words = self._streams[index].astype("<u4")
+        arena = rng(2 + index).integers(0, 256, self.job["arena_bytes"], dtype=np.uint8)
+        self.image.place("commands", words.tobytes())
+        self.image.place("model", self._models[index])
+        for start, stop in run["kept"]:
+            arena[start:stop] = self._left[start:stop]
+        self.image.place("arena", arena.tobytes())
+        for offset, contents in self._arrays[index].items():
+            self.image.place("arena", contents.tobytes(), int(offset))
+        sizes = {name: part.stop - part.start for name, part in self.image.regions.items()}
+        return {
+            "COMMAND_ADDRESS": self.image.address("commands"),
+            "COMMAND_LENGTH": 4 * len(words),
+            "MODEL_BASE": self.image.address("model"),
+            "MODEL_SIZE": len(self._models[index]),
+            "ARENA_BASE": self.image.address("arena"),
+            "ARENA_SIZE": sizes["arena"],
+            "TIMEOUT": self.job["timeout"],
+        } | run["registers"]
+
+    def _error(self, error: list[Any] | None) -> Region:
+        """Return where errors are answered, from a region's name and the offsets in it."""
+        if error is None:
+            return Region(0, 0)
+        name, start, stop = error
+        first = self.image.regions[name].start
+        return Region(first + start, first + stop)
+
+    def _parts(self, index: int) -> dict[int, bytes]:
+        """Return what to load: all, or each region that a run changes with the beats around."""
+        if index == 0:
+            return {0: self.image.contents.tobytes()}
+        names = ["commands", "arena"]
+        if self._models[index] != self._models[index - 1]:
+            names.append("model")
+        port = self.job["port"]
+        parts = {}
+        for name in names:
+            region = self.image.regions[name]
+            stop = -(-region.stop // port) * port
+            parts[region.start] = self.image.contents[region.start : stop].tobytes()
+        return {start: contents for start, contents in parts.items() if contents}
+
+    def _check_elsewhere(self, index: int, found: NDArray[np.uint8]) -> None:
+        changed = self.image.changed_outside("arena", found)
+        if changed.size:
+            first = int(changed[0])
+            places = {name: (r.start, r.stop) for name, r in self.image.regions.items()}
+            raise AssertionError(
+                f"run {index}: {changed.size} bytes changed outside of the arena, the first at "
+                f"{first}: {found[first]}, was {self.image.contents[first]}; regions {places}"
+            )
+
+
+class VerilogMemory(Memory):
+    """The settings and files of ``axi_memory.v``."""
 
     def __init__(self, dut: Any, base: int) -> None:
         self._dut, self._base = dut, base

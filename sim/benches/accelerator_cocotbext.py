@@ -13,15 +13,14 @@ import numpy as np
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
 from numpy.typing import NDArray
 
-from eightfold import isa
 from eightfold.sim.bench.axi import AxiChecker
 from eightfold.sim.bench.registers import Registers
 from eightfold.sim.bench.support import parameters, pause_channels, start_clock_and_reset
-from eightfold.sim.bench.system_job import SystemJob
-from eightfold.sim.simulator.memory_image import SIZE, Region
+from eightfold.sim.benches.accelerator import Memory, SystemJob
+from eightfold.sim.simulator.memory_image import SIZE
 
 
-class PythonMemory:
+class PythonMemory(Memory):
     """cocotbext-axi's RAM."""
 
     def __init__(self, dut: Any) -> None:
@@ -35,23 +34,6 @@ class PythonMemory:
     async def dump(self, size: int) -> NDArray[np.uint8]:
         contents: Any = self._ram.read(0, size)
         return np.frombuffer(bytes(contents), np.uint8)
-
-    def behave(self, stall: Mapping[str, float], timing: Mapping[str, int], seed: int) -> None:
-        """Pauses are those of the whole job."""
-        assert stall == parameters()["stall"], "a run has no stalls of its own here"
-
-    def guard(self, regions: Mapping[str, Region], read_error: Region, write_error: Region) -> None:
-        """Only the contents show what was written; there are no errors."""
-        assert read_error.start == read_error.stop and write_error.start == write_error.stop
-
-    def watched(self) -> dict[str, int]:
-        return dict.fromkeys(("reads_outside", "unanswered", "bus_errors"), 0)
-
-    def check(self) -> None:
-        """The models raise what they find at once."""
-
-    def events(self) -> NDArray[np.int64]:
-        return np.zeros((0, 2 + len(isa.COUNTERS)), np.int64)
 
 
 class LiteBus:
