@@ -96,28 +96,26 @@ def build_model(
     component: Design,
     simulator: Simulator,
     *,
-    name: str | None = None,
     waves: WaveFormat | None = None,
     on_progress: OnProgress | None = None,
 ) -> Model:
     """Compile a component for a simulator, or find it compiled.
 
-    - ``component``: the component, or a function that makes it, such as a `Unit`; or Verilog.
-    - ``name``: top module's name, unless it is Verilog; by default ``eightfold_`` and the unit's
-      name, or the class's name in snake case.
+    - ``component``: the component, or a function that makes it, such as a `Unit`; or Verilog. The
+      top module is called ``eightfold_`` and the unit's name, or the class's name in snake case.
     - ``waves``: build in the recording of waves of this format; slower even when nothing is
       recorded.
     - ``on_progress``: called when Verilog is generated, and when the simulator compiles it.
 
     Raises InputError if a program is missing; BuildFailed if the simulator rejects the design.
     """
-    if _GIVEN and not waves and (given := _GIVEN.get(design_key(component, simulator, name))):
+    if _GIVEN and not waves and (given := _GIVEN.get(design_key(component, simulator))):
         return given
     check_simulator(simulator)
     if isinstance(component, Verilog):
         design = component
     else:
-        source = source_of(component, name)
+        source = source_of(component)
         design = Verilog(source.top, (), units=(source,))
     units = [unit.file(on_progress=on_progress) for unit in design.units]
     sources = (*units, *design.sources)
@@ -165,7 +163,7 @@ def give_model(key: str, model: Model) -> None:
     _GIVEN[key] = model
 
 
-def design_key(component: Design, simulator: Simulator, name: str | None = None) -> str:
+def design_key(component: Design, simulator: Simulator) -> str:
     """Return a hash of a design and its simulator's name, whatever is installed here."""
     if isinstance(component, Verilog):
         recipes = [[unit.recipe(), *unit.plusargs] for unit in component.units]
@@ -173,7 +171,7 @@ def design_key(component: Design, simulator: Simulator, name: str | None = None)
         return content_key(
             simulator, component.top, component.parameters, recipes, texts, *_foreign_key(component)
         )
-    source = source_of(component, name)
+    source = source_of(component)
     return content_key(simulator, source.top, source.recipe(), source.plusargs)
 
 

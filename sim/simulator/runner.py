@@ -21,11 +21,7 @@ from eightfold.sim.simulator.build import Design, Model, build_model
 from eightfold.sim.simulator.cache import check_room, make_private, writable_cache
 from eightfold.sim.simulator.limits import ENVIRONMENT, limits, ran_out
 from eightfold.sim.simulator.simulators import make_runner
-from eightfold.sim.simulator.toolchain import (
-    VHDL_SIMULATORS,
-    Simulator,
-    check_simulator,
-)
+from eightfold.sim.simulator.toolchain import VHDL_SIMULATORS, Simulator, check_simulator
 from eightfold.sim.simulator.waves import missing_for_fst, wave_format
 
 
@@ -229,13 +225,13 @@ class Simulation:
     def _trace_arguments(self) -> list[str]:
         if self.trace is None:
             return []
-        if self.model.simulator == "verilator":
-            return ["--trace-file", str(self.trace)]
-        if self.model.simulator == "ghdl":
-            return [f"--{self.model.waves}={self.trace}"]
-        if self.model.simulator == "nvc":
-            return [f"--format={self.model.waves}", f"--wave={self.trace}"]
-        return [f"+dumpfile_path={self.trace}"]
+        form, file = self.model.waves, self.trace
+        return {
+            "verilator": ["--trace-file", str(file)],
+            "icarus": [f"+dumpfile_path={file}"],
+            "ghdl": [f"--{form}={file}"],
+            "nvc": [f"--format={form}", f"--wave={file}"],
+        }[self.model.simulator]
 
     def _verdict(self) -> BenchResult:
         results = self.scratch / "results.xml"
@@ -300,7 +296,6 @@ def run_bench(
     seed: int = 0,
     trace: Path | None = None,
     testcase: str | Sequence[str] | None = None,
-    name: str | None = None,
     python_path: Sequence[Path] = (),
     files: Mapping[str, Path] | None = None,
     cpu_seconds: int | None = None,
@@ -315,7 +310,6 @@ def run_bench(
       `eightfold.sim.bench.support.parameters`.
     - ``trace``: where to write waves, a ``.vcd`` or ``.fst`` file; by default none are recorded.
     - ``testcase``: run only these cocotb tests of the module.
-    - ``name``: top module's name, see `eightfold.sim.simulator.build.build_model`.
     - ``python_path``: further folders to import from.
     - ``files``: files that are in the simulator's working directory, by their names there: links,
       so that what is written to one is written there.
@@ -334,7 +328,7 @@ def run_bench(
         check_simulator(simulator)  # a missing tool is told before a library of its waves
         waves = wave_format(trace, simulator)
         _check_writable(trace)
-    model = build_model(component, simulator, name=name, waves=waves, on_progress=on_progress)
+    model = build_model(component, simulator, waves=waves, on_progress=on_progress)
     return run_model(
         model,
         bench,

@@ -37,8 +37,6 @@ STARTING_SECONDS = 10.0
 class _Controlled:
     """Mixed into cocotb's runners, in front."""
 
-    waves: bool
-    gui: bool
     env: dict[str, str]
     want_waves: WaveFormat | None
     extra: Mapping[str, str]
@@ -46,19 +44,9 @@ class _Controlled:
     process: subprocess.Popen[bytes] | None = None
     stopped: bool = False
 
-    def _build_command(self) -> Any:
-        self.waves = (
-            self.want_waves is not None
-        )  # cocotb lets $WAVES decide; models are cached without it
-        return super()._build_command()  # pyright: ignore[reportAttributeAccessIssue]
-
-    def _test_command(self) -> Any:
-        self.waves = self.want_waves is not None
-        self.gui = False
-        commands = super()._test_command()  # pyright: ignore[reportAttributeAccessIssue]
-        if self.seconds is None:
-            return commands
-        return [limited([str(word) for word in line], self.seconds) for line in commands]
+    # cocotb lets $WAVES and $GUI decide; models are cached without the first.
+    waves = property(lambda self: self.want_waves is not None, lambda self, value: None)
+    gui = property(lambda self: False, lambda self, value: None)
 
     def _execute_cmds(self, cmds: Any, cwd: Any, stdout: TextIO | None = None) -> None:
         self.env.update(tool_environment())
@@ -67,7 +55,8 @@ class _Controlled:
         self.env["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
         self.env.update(self.extra)
         for command in cmds:
-            self.execute([str(word) for word in command], cwd, stdout)
+            words = [str(word) for word in command]
+            self.execute(limited(words, self.seconds) if self.seconds else words, cwd, stdout)
 
     def execute(self, command: list[str], cwd: Any, stdout: TextIO | None) -> None:
         """Run one command to its end; raise RuntimeError if it fails or is stopped."""
@@ -177,7 +166,9 @@ def _in_order(folder: Path) -> list[str]:
     return sorted(str(path) for path in Path(folder).glob("*.vhd*"))
 
 
-class _Ghdl(Ghdl):
+class GhdlRunner(_Controlled, Ghdl):
+    """cocotb's runner for GHDL."""
+
     def _build_command(self) -> Any:
         return [["ghdl", "-a", "--std=08", *_in_order(self.build_dir)]]
 
@@ -187,7 +178,9 @@ class _Ghdl(Ghdl):
         return [*self._build_command(), [*run, "--ieee-asserts=disable-at-0", *self.plusargs]]
 
 
-class _Nvc(Nvc):
+class NvcRunner(_Controlled, Nvc):
+    """cocotb's runner for NVC."""
+
     def _build_command(self) -> Any:
         return [["nvc", "--std=2008", "-a", *_in_order(self.build_dir)]]
 
@@ -196,14 +189,6 @@ class _Nvc(Nvc):
         run = ["nvc", "--std=2008", "-e", "--jit", "--no-save", self.sim_hdl_toplevel]
         run += ["-r", "--ieee-warnings=off-at-0", f"--load={library}", *self.plusargs]
         return [*self._build_command(), run]
-
-
-class GhdlRunner(_Controlled, _Ghdl):
-    """cocotb's runner for GHDL."""
-
-
-class NvcRunner(_Controlled, _Nvc):
-    """cocotb's runner for NVC."""
 
 
 _RUNNERS: dict[Simulator, type[_Controlled]] = {

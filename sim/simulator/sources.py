@@ -117,10 +117,7 @@ class _Elaborated(Source):
 def source_of(
     component: wiring.Component | Callable[[], wiring.Component] | Source, name: str | None = None
 ) -> Source:
-    """Return what makes the Verilog of a component.
-
-    ``name`` is as `eightfold.sim.simulator.build.build_model` takes it.
-    """
+    """Return what makes the Verilog of a component, its module called by ``name`` if it has one."""
     if isinstance(component, Unit):
         return replace(component, module=name or component.module)
     if isinstance(component, Source):
