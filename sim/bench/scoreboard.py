@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from cocotb.triggers import Event, RisingEdge
-from cocotb_bus.scoreboard import Scoreboard
+from cocotb.triggers import Event
 from numpy.typing import NDArray
 
 from eightfold.sim.bench.stream import StreamSink
-from eightfold.sim.bench.support import seed
+from eightfold.sim.bench.support import clock_cycles, seed
 
 Explain = Callable[[int], Sequence[str]]
 """Returns lines with the inputs and the arithmetic of the word, or byte, of a number."""
@@ -42,17 +41,9 @@ def assert_equal_bytes(
     if not len(wrong):
         return
     first = int(wrong[0])
-    others = [f"{len(wrong)} bytes differ, the last one is {wrong[-1]}"]
-    raise AssertionError(
-        difference_text(
-            where,
-            first,
-            len(expected),
-            int(actual[first]),
-            int(expected[first]),
-            [*others, *explain(first)],
-        )
-    )
+    values = int(actual[first]), int(expected[first])
+    lines = [f"{len(wrong)} bytes differ, the last one is {wrong[-1]}", *explain(first)]
+    raise AssertionError(difference_text(where, first, len(expected), *values, lines))
 
 
 def wrong_byte(got: int, expected: int) -> tuple[int, str]:
@@ -67,10 +58,13 @@ def _signed_byte(word: int) -> int:
     return ((word & 255) ^ 128) - 128
 
 
+SURPLUS = 32
+"""Cycles after the last word in which no others may follow."""
+
 ExplainWord = Callable[[int, int], Sequence[str]]
 
 
-class StreamScoreboard(Scoreboard):
+class StreamScoreboard:
     """Compares every word of every sink at once when it arrives, in order.
 
     Examples
@@ -81,7 +75,7 @@ class StreamScoreboard(Scoreboard):
     """
 
     def __init__(self, dut: Any) -> None:
-        super().__init__(dut)
+        self._dut = dut
         self._queues: list[_Expected] = []
 
     def expect(
@@ -94,15 +88,13 @@ class StreamScoreboard(Scoreboard):
         """
         queue = _Expected(sink.name, [int(word) for word in words], explain)
         self._queues.append(queue)
-        self.add_interface(sink, queue.words, compare_fn=queue.check)
+        sink.add_callback(queue.check)
 
-    async def finish(self, surplus_cycles: int = 32) -> None:
+    async def finish(self) -> None:
         """Wait for all expected words, and a little longer to see that no others follow."""
         for queue in self._queues:
             await queue.complete.wait()
-        edge = RisingEdge(self.dut.clk)
-        for _ in range(surplus_cycles):
-            await edge
+        await clock_cycles(self._dut, SURPLUS)
 
 
 class _Expected:
@@ -118,20 +110,18 @@ class _Expected:
             self.complete.set()
 
     def check(self, word: int) -> None:
-        index = self.count
-        if index >= len(self.words):
-            raise AssertionError(
-                f"{self.name}: a word too many after {len(self.words)}: got {word}; seed {seed()}"
-            )
+        index, count = self.count, len(self.words)
+        if index >= count:
+            text = f"a word too many after {count}: got {word}; seed {seed()}"
+            raise AssertionError(f"{self.name}: {text}")
         if word != self.words[index]:
             lines = [*self._neighbours(index, word), *self.explain(index, word)]
             where = f"{self.name}: word"
-            count = len(self.words)
             raise AssertionError(
                 difference_text(where, index, count, word, self.words[index], lines)
             )
         self.count = index + 1
-        if self.count == len(self.words):
+        if self.count == count:
             self.complete.set()
 
     def _neighbours(self, index: int, word: int) -> list[str]:

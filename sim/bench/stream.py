@@ -84,9 +84,9 @@ class StreamSink(BusMonitor):
     """Takes words out of a stream of the design, and checks the rules of streams.
 
     A word that is offered but not taken must stay: ``valid`` never drops before ``ready``, and the
-    payload does not move. Words go to the callbacks (see `eightfold.sim.bench.scoreboard`), or are
-    kept in ``sink.words``. ``stall``: probability, 0 to below 1, of not being ready in a cycle.
-    ``signed``: whether words are two's complement; otherwise a word is the payload's plain bits.
+    payload does not move. Words, the payload's plain bits, go to the callbacks (see
+    `eightfold.sim.bench.scoreboard`). ``stall``: probability, 0 to below 1, of not being ready in a
+    cycle.
 
     ``transfers``: words taken.
     """
@@ -95,19 +95,12 @@ class StreamSink(BusMonitor):
     bus: Any
     clock: Any
 
-    def __init__(self, dut: Any, name: str, *, stall: float = 0.0, signed: bool = False) -> None:
+    def __init__(self, dut: Any, name: str, *, stall: float = 0.0) -> None:
         super().__init__(dut, name, dut.clk, bus_separator="__", case_insensitive=False)
         self.transfers = 0
         self.stall = stall
-        self.signed = signed
-        self._one_bit = len(self.bus.payload) == 1
         self._rng = stall_rng(name)
         self.bus.ready.value = 0
-
-    @property
-    def words(self) -> list[int]:
-        """Words taken so far, if nobody else listens."""
-        return list(self._recvQ)
 
     async def _monitor_recv(self) -> None:
         edge = RisingEdge(self.clock)
@@ -125,7 +118,7 @@ class StreamSink(BusMonitor):
                 ready.value = int(take)
             await edge
             if valid.value:
-                word = self._word(payload)
+                word = int(payload.value)
                 if held is not None and word != held:
                     raise StreamRuleViolation(
                         f"{self.name}: payload moved while stalled, after word "
@@ -139,12 +132,6 @@ class StreamSink(BusMonitor):
                 raise StreamRuleViolation(
                     f"{self.name}: valid dropped before ready, after word {self.transfers}"
                 )
-
-    def _word(self, payload: Any) -> int:
-        value = payload.value
-        if self._one_bit:
-            return -int(value) if self.signed else int(value)
-        return value.to_signed() if self.signed else value.to_unsigned()
 
 
 async def watchdog(streams: Sequence[StreamSource | StreamSink], cycles: int = 2000) -> None:
