@@ -19,40 +19,22 @@ from eightfold.isa import GATHER, MOVE, ErrorCode, Space
 from eightfold.sim.bench.memory_port import burst_addresses
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.support import parameters, report, rng, stall_rng, start_clock_and_reset
-from eightfold.sim.stimuli.copies import (
-    MOVES,
-    Move,
-    carry_out,
-    explain_copy,
-    random_move,
-    runs,
-)
+from eightfold.sim.stimuli.copies import MOVES, Move, carry_out, explain_copy, random_move, runs
 
 
 class MemoryStub:
-    """Two regions behind `eightfold.hw.ports.memory_read` and `memory_write`, played once per
-    cycle.
+    """Regions behind the ports ``read`` and ``write`` of a design, played once per cycle.
 
-    - ``dut``: the design; its ports are ``read__*`` and ``write__*``.
-    - ``port``: bytes of a beat.
-    - ``bases``: address of each region.
-    - ``regions``: content of each region, uint8; the last one may be written, when the answer is
-      given.
-    - ``latency``: cycles from a request, or a burst's last beat, to the first answer.
-    - ``stall``: probability of a pause, at each place that can have one.
+    ``regions``: contents by address, uint8; the last one may be written, when the answer is given.
+    ``latency``: cycles from a request, or a burst's last beat, to the first answer. ``stall``:
+    probability of a pause, at each place that can have one.
     """
 
     def __init__(
-        self,
-        dut: Any,
-        port: int,
-        bases: list[int],
-        regions: list[NDArray[np.uint8]],
-        latency: int,
-        stall: float,
+        self, dut: Any, regions: dict[int, NDArray[np.uint8]], latency: int, stall: float
     ) -> None:
-        self.dut, self.port, self.bases, self.regions = dut, port, bases, regions
-        self.latency, self.stall = latency, stall
+        self.dut, self.regions, self.latency, self.stall = dut, regions, latency, stall
+        self.port: int = parameters()["port"]
         self.cycle = 0
         self.beats_read: list[tuple[int, int]] = []
         """Cycle and address of each beat that was read."""
@@ -86,18 +68,12 @@ class MemoryStub:
 
     def after_edge(self) -> None:
         """Take what was transferred in the cycle that has ended."""
-        for kind in ("read", "write"):
-            payload = self._transfer(f"{kind}__request")
-            if payload is None:
-                continue
-            addresses = burst_addresses(payload, self.port)
-            if kind == "read":
-                self._reads.extend((self.cycle + self.latency, one) for one in addresses)
-            else:
-                self._writes.append(addresses)
-        payload = self._transfer("write__beats")
-        if payload is not None:
-            self._words.append(payload)
+        for request in self._transfer("read__request"):
+            addresses = burst_addresses(request, self.port)
+            self._reads.extend((self.cycle + self.latency, one) for one in addresses)
+        for request in self._transfer("write__request"):
+            self._writes.append(burst_addresses(request, self.port))
+        self._words.extend(self._transfer("write__beats"))
         while self._words and self._writes:
             self._write_beat(self._words.popleft())
         self.cycle += 1
@@ -110,10 +86,10 @@ class MemoryStub:
     def _goes(self) -> bool:
         return not self.stall or self._rng.random() >= self.stall
 
-    def _transfer(self, name: str) -> int | None:
-        if self._ready[name] and int(getattr(self.dut, f"{name}__valid").value):
-            return int(getattr(self.dut, f"{name}__payload").value)
-        return None
+    def _transfer(self, name: str) -> list[int]:
+        """Return the word that a stream has transferred, if it has."""
+        transferred = self._ready[name] and int(getattr(self.dut, f"{name}__valid").value)
+        return [int(getattr(self.dut, f"{name}__payload").value)] if transferred else []
 
     def _write_beat(self, payload: int) -> None:
         address = self._writes[0].pop(0)
@@ -127,19 +103,18 @@ class MemoryStub:
             self._open = []
 
     def _beat(self, address: int) -> int:
-        for base, region in zip(self.bases, self.regions, strict=True):
+        for base, region in self.regions.items():
             if base <= address < base + len(region):
                 part = region[address - base : address - base + self.port].tobytes()
                 return int.from_bytes(part.ljust(self.port, b"\xa5"), "little")
         raise AssertionError(f"read at {address:#x}, outside the regions")
 
     def _store(self, address: int, word: int, strobe: int) -> None:
-        offset = address - self.bases[-1]
-        for lane, byte in enumerate(word.to_bytes(self.port, "little")):
-            if strobe >> lane & 1:
-                at = offset + lane
-                assert 0 <= at < len(self.regions[-1]), f"write at {address + lane:#x}, outside"
-                self.regions[-1][at] = byte
+        base, region = list(self.regions.items())[-1]
+        for at, byte in enumerate(word.to_bytes(self.port, "little"), address - base):
+            if strobe >> (at + base - address) & 1:
+                assert 0 <= at < len(region), f"write at {at + base:#x}, outside"
+                region[at] = byte
 
 
 BASES = {Space.MODEL: 0x0001_2340, Space.ARENA: 0xFFFF_E000}
@@ -157,7 +132,9 @@ class MoverBench:
     were 1. ``code``: what it was, of the last fault. ``sent``: commands queued so far.
     """
 
-    def __init__(self, dut: Any, latency: int = 5, stall: float = 0.0, busy: float = 0.0) -> None:
+    def __init__(
+        self, dut: Any, stream: int, latency: int = 5, stall: float = 0.0, busy: float = 0.0
+    ) -> None:
         self.dut, self.stall, self.busy = dut, stall, busy
         sizes = parameters()
         self.port, self.vector = sizes["port"], sizes["vector"]
@@ -169,8 +146,8 @@ class MoverBench:
                 (Space.TABLES, 1024 * sizes["tables"]),
             )
         }
-        regions = [self.spaces[space] for space in SIZES]
-        self.memory = MemoryStub(dut, self.port, [*BASES.values()], regions, latency, stall)
+        regions = {base: self.spaces[space] for space, base in BASES.items()}
+        self.memory = MemoryStub(dut, regions, latency, stall)
         self.expected = copies(self.spaces)
         self.done: list[int] = []
         self.fault: list[int] = []
@@ -178,8 +155,8 @@ class MoverBench:
         self.taken: list[int] = []
         self.sent: list[Move] = []
         self.reads: list[int] = []
-        self.still = 0
-        self._asks = 0
+        self.still = self._asks = 0
+        self.generator = rng(stream)
         self._rng, self._leftovers = stall_rng("bench"), stall_rng("leftovers")
         self._commands: deque[int] = deque()
         self._edge = RisingEdge(dut.clk)
@@ -189,9 +166,7 @@ class MoverBench:
         """Cycles so far."""
         return self.memory.cycle
 
-    async def start(
-        self, generator: np.random.Generator, prepare: Callable[[], None] = lambda: None
-    ) -> None:
+    async def start(self, prepare: Callable[[], None] = lambda: None) -> None:
         """Reset, and put random bytes everywhere, and what ``prepare`` makes of them."""
         for name in ("engine__command__valid", "tables__ready", "writer__valid"):
             getattr(self.dut, name).value = 0
@@ -200,7 +175,7 @@ class MoverBench:
             getattr(self.dut, name).value = BASES[space] | SIZES[space] << 32
         await start_clock_and_reset(self.dut)
         for content in self.spaces.values():
-            content[:] = generator.integers(0, 256, len(content), dtype=np.uint8)
+            content[:] = self.generator.integers(0, 256, len(content), dtype=np.uint8)
         prepare()
         self.expected = copies(self.spaces)
         content = self.spaces[Space.SCRATCHPAD]
@@ -321,13 +296,13 @@ class MoverBench:
         assert self.memory.idle
         await self.check()
 
-    async def fail(self, generator: np.random.Generator, wrong: Move, code: ErrorCode) -> None:
+    async def fail(self, wrong: Move, code: ErrorCode) -> None:
         """Play a command that ends in a fault, and one behind it; compare every space."""
         done = len(self.sent)
         assert carry_out(wrong, self.expected) == code
         self.send(wrong)
         out = (Space.SCRATCHPAD, Space.ARENA)
-        self.send(random_move(generator, out, areas(self, out)))
+        self.send(self.random_move(out))
         while not self.fault:
             await self.step()
             assert self.still < 1000, "no fault"
@@ -335,6 +310,26 @@ class MoverBench:
             await self.step()
         assert (len(self.done), len(self.fault), self.code) == (done, 1, code)
         await self.check()
+
+    def area(self, space: Space, half: int | None) -> tuple[int, int]:
+        """Return a half of a space, or all of it where commands only read or only write it."""
+        if space == Space.FILL:
+            return 0, 1 << 31
+        size = len(self.spaces[space])
+        if half is None or space in (Space.MODEL, Space.TABLES):
+            return 0, size
+        return (half * size) // 2, ((half + 1) * size) // 2
+
+    def areas(
+        self, pair: tuple[Space, Space], half: int = 0
+    ) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return what commands read, in one half of each space, and write, in the other."""
+        return self.area(pair[0], half), self.area(pair[1], 1 - half)
+
+    def random_move(self, pair: tuple[Space, Space] | None = None, longest: int = 300) -> Move:
+        """Return a MOVE from one half of each space to the other; without a pair, between any."""
+        pair = pair or MOVES[self.generator.integers(len(MOVES))]
+        return random_move(self.generator, pair, self.areas(pair), longest)
 
     def _pauses(self, probability: float) -> bool:
         return bool(probability) and self._rng.random() < probability
@@ -347,37 +342,17 @@ class MoverBench:
         self.spaces[Space.TABLES][4 * index : 4 * index + 4] = entry
 
 
-def area(bench: MoverBench, space: Space, half: int | None) -> tuple[int, int]:
-    """Return a half of a space, or all of it where commands only read or only write it."""
-    if space == Space.FILL:
-        return 0, 1 << 31
-    size = len(bench.spaces[space])
-    if half is None or space in (Space.MODEL, Space.TABLES):
-        return 0, size
-    return (half * size) // 2, ((half + 1) * size) // 2
-
-
-def areas(
-    bench: MoverBench, pair: tuple[Space, Space], half: int = 0
-) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return what commands read, in one half of each space, and what they write, in the other."""
-    return area(bench, pair[0], half), area(bench, pair[1], 1 - half)
-
-
 def copies(spaces: dict[Space, NDArray[np.uint8]]) -> dict[Space, NDArray[np.uint8]]:
     """Return the spaces' content, to be changed."""
     return {space: content.copy() for space, content in spaces.items()}
 
 
 async def measure(
-    dut: Any,
-    commands: list[Move],
-    generator: np.random.Generator,
-    prepare: Callable[[MoverBench], None] = lambda bench: None,
+    dut: Any, commands: list[Move], prepare: Callable[[MoverBench], None] = lambda bench: None
 ) -> MoverBench:
     """Run commands without stalls, with 20 cycles of memory latency."""
-    bench = MoverBench(dut, 20)
-    await bench.start(generator, lambda: prepare(bench))
+    bench = MoverBench(dut, 3, 20)
+    await bench.start(lambda: prepare(bench))
     for command in commands:
         bench.expect(command)
     await bench.run(len(commands))
@@ -399,15 +374,14 @@ def single_run(source: Space, target: Space, run: int, /, **fields: int) -> Move
 )
 async def commands_one_after_the_other(dut: Any, latency: int, stall: float, busy: float) -> None:
     """When a command is done, all that it wrote is there; the next one may read it."""
-    bench = MoverBench(dut, latency, stall, busy)
-    generator = rng(1)
-    await bench.start(generator)
+    bench = MoverBench(dut, 1, latency, stall, busy)
+    await bench.start()
     for number in range(parameters()["moves"]):
         pair = MOVES[number % len(MOVES)]
-        half = int(generator.integers(2))
-        whole = (area(bench, pair[0], None), area(bench, pair[1], None))
-        places = areas(bench, pair, half) if pair[0] == pair[1] else whole
-        move = random_move(generator, pair, places)
+        half = int(bench.generator.integers(2))
+        whole = (bench.area(pair[0], None), bench.area(pair[1], None))
+        places = bench.areas(pair, half) if pair[0] == pair[1] else whole
+        move = random_move(bench.generator, pair, places)
         bench.expect(move)
         await bench.run(number + 1)
         target = pair[1]
@@ -429,13 +403,10 @@ async def commands_one_after_the_other(dut: Any, latency: int, stall: float, bus
 )
 async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: float) -> None:
     """Commands that read one half of each space and write the other, as fast as they are taken."""
-    bench = MoverBench(dut, latency, stall, busy)
-    generator = rng(2)
-    await bench.start(generator)
+    bench = MoverBench(dut, 2, latency, stall, busy)
+    await bench.start()
     for _ in range(2 * parameters()["moves"]):
-        pair = MOVES[generator.integers(len(MOVES))]
-        longest = int(generator.choice([8, 64, 300]))
-        bench.expect(random_move(generator, pair, areas(bench, pair), longest))
+        bench.expect(bench.random_move(longest=int(bench.generator.choice([8, 64, 300]))))
     await bench.finish()
 
 
@@ -447,13 +418,14 @@ FAULTS = (
 """What can be wrong with a command."""
 
 
-def spoil(bench: MoverBench, generator: np.random.Generator, kind: str) -> Move:
+def spoil(bench: MoverBench, kind: str) -> Move:
     """Return a command with one fault, often in a late run."""
+    generator = bench.generator
     pairs = [pair for pair in MOVES if pair[0] != Space.FILL or not kind.startswith("source")]
     pair = pairs[generator.integers(len(pairs))]
     if kind.startswith("odd"):
         pair = (Space.SCRATCHPAD if generator.random() < 0.5 else Space.MODEL, Space.TABLES)
-    move = random_move(generator, pair, areas(bench, pair), 40)
+    move = bench.random_move(pair, 40)
     spaces = {
         "memory_to_memory": (generator.integers(2), 1),
         "fill_to_tables": (3, 4),
@@ -491,13 +463,11 @@ def spoil(bench: MoverBench, generator: np.random.Generator, kind: str) -> Move:
 @cocotb.parametrize(kind=FAULTS, stall=(0.0, 0.4))
 async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
     """The runs before the fault are written, none behind; one pulse, after what is done is done."""
-    bench = MoverBench(dut, 7, stall)
-    generator = rng(100 + FAULTS.index(kind))
-    await bench.start(generator)
-    for _ in range(int(generator.integers(3))):
-        pair = MOVES[generator.integers(len(MOVES))]
-        bench.expect(random_move(generator, pair, areas(bench, pair), 40))
-    await bench.fail(generator, spoil(bench, generator, kind), ErrorCode.ADDRESS)
+    bench = MoverBench(dut, 100 + FAULTS.index(kind), 7, stall)
+    await bench.start()
+    for _ in range(int(bench.generator.integers(3))):
+        bench.expect(bench.random_move(longest=40))
+    await bench.fail(spoil(bench, kind), ErrorCode.ADDRESS)
 
 
 def contiguous(source: Space, target: Space, run: int, /, **fields: int) -> Move:
@@ -541,7 +511,7 @@ async def rate(dut: Any, case: str) -> None:
     """Cycles of a typical command, from its transfer to done, with 20 cycles of latency."""
     port, vector = parameters()["port"], parameters()["vector"]
     move, least = rate_cases(port, vector, parameters()["scratchpad"])[case]
-    bench = await measure(dut, [move], rng(3))
+    bench = await measure(dut, [move])
     cycles = bench.done[0] - bench.taken[0]
     report({f"rate of {case}": cycles})
     assert cycles <= least + 45, (case, cycles, least)
@@ -559,7 +529,7 @@ async def commands_follow_each_other(dut: Any) -> None:
         contiguous(Space.MODEL, Space.SCRATCHPAD, size, source=k * size, target=k * size)
         for k in range(6)
     ]
-    bench = await measure(dut, moves, rng(3))
+    bench = await measure(dut, moves)
     cycles = [cycle for cycle, _ in bench.memory.beats_read]
     idle = cycles[-1] - cycles[0] + 1 - len(cycles)
     report({"idle": idle / 5})

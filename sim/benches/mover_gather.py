@@ -10,25 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.isa import ErrorCode, Space
-from eightfold.sim.bench.support import parameters, report, rng
-from eightfold.sim.benches.mover import MoverBench, area, areas, measure, single_run
-from eightfold.sim.stimuli.copies import (
-    GATHERS,
-    MOVES,
-    Move,
-    addresses,
-    indices,
-    put,
-    random_gather,
-    random_move,
-)
+from eightfold.sim.bench.support import parameters, report
+from eightfold.sim.benches.mover import MoverBench, measure, single_run
+from eightfold.sim.stimuli.copies import GATHERS, Move, addresses, indices, put, random_gather
 
 MODEL, ARENA, SCRATCHPAD = Space.MODEL, Space.ARENA, Space.SCRATCHPAD
 
 
-def with_indices(bench: MoverBench, pair: tuple[Space, Space], half: int) -> Any:
-    """Return what a GATHER reads, in one half of each space, what it writes, and its indices."""
-    return *areas(bench, pair, half), area(bench, SCRATCHPAD, half)
+class Gathers:
+    """Draws the commands of a bench; their indices come into its scratchpad."""
+
+    def __init__(self, bench: MoverBench) -> None:
+        self.bench = bench
+        self.taken = np.zeros(len(bench.spaces[SCRATCHPAD]), dtype=np.bool_)
+
+    def draw(
+        self,
+        content: NDArray[np.uint8],
+        pair: tuple[Space, Space] | None = None,
+        half: int = 0,
+        sizes: tuple[int, ...] = (0, 1, 2, 3),
+    ) -> Move:
+        """Return one that reads one half of each space, its indices too, and writes the other."""
+        generator = self.bench.generator
+        pair = pair or GATHERS[generator.integers(len(GATHERS))]
+        areas = (*self.bench.areas(pair, half), self.bench.area(SCRATCHPAD, half))
+        return random_gather(generator, pair, areas, content, self.taken, sizes)
 
 
 @cocotb.test()
@@ -39,17 +46,15 @@ async def indices_are_read_when_the_command_runs(
     dut: Any, latency: int, stall: float, busy: float
 ) -> None:
     """A MOVE loads a command's indices, which it finds at once."""
-    bench = MoverBench(dut, latency, stall, busy)
-    generator = rng(10)
-    await bench.start(generator)
+    bench = MoverBench(dut, 10, latency, stall, busy)
+    await bench.start()
     for number in range(parameters()["moves"]):
-        pair = GATHERS[number % len(GATHERS)]
-        places = with_indices(bench, pair, int(generator.integers(2)))
+        gathers = Gathers(bench)
         content = bench.expected[SCRATCHPAD].copy()
-        taken = np.zeros(len(content), dtype=np.bool_)
-        gather = random_gather(generator, pair, places, content, taken)
-        low, high = np.flatnonzero(taken)[[0, -1]].tolist()
-        start = int(generator.integers(len(bench.expected[MODEL]) - (high - low)))
+        half = int(bench.generator.integers(2))
+        gather = gathers.draw(content, GATHERS[number % len(GATHERS)], half)
+        low, high = np.flatnonzero(gathers.taken)[[0, -1]].tolist()
+        start = int(bench.generator.integers(len(bench.expected[MODEL]) - (high - low)))
         for spaces in (bench.expected, bench.spaces):
             spaces[MODEL][start : start + high - low + 1] = content[low : high + 1]
         load = single_run(MODEL, SCRATCHPAD, high - low + 1, source=start, target=low)
@@ -66,22 +71,17 @@ async def indices_are_read_when_the_command_runs(
 )
 async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: float) -> None:
     """GATHER and MOVE, reading one half of each space, writing the other, as fast as taken."""
-    bench = MoverBench(dut, latency, stall, busy)
-    generator = rng(11)
+    bench = MoverBench(dut, 11, latency, stall, busy)
+    gathers = Gathers(bench)
     commands: list[Move] = []
-    taken = np.zeros(len(bench.spaces[SCRATCHPAD]), dtype=np.bool_)
 
     def prepare() -> None:
         for _ in range(parameters()["moves"]):
-            pair = GATHERS[generator.integers(len(GATHERS))]
-            content = bench.spaces[SCRATCHPAD]
-            places = with_indices(bench, pair, 0)
-            commands.append(random_gather(generator, pair, places, content, taken))
-            if generator.random() < 0.5:
-                pair = MOVES[generator.integers(len(MOVES))]
-                commands.append(random_move(generator, pair, areas(bench, pair), 40))
+            commands.append(gathers.draw(bench.spaces[SCRATCHPAD]))
+            if bench.generator.random() < 0.5:
+                commands.append(bench.random_move(longest=40))
 
-    await bench.start(generator, prepare)
+    await bench.start(prepare)
     for command in commands:
         bench.expect(command)
     await bench.finish()
@@ -90,18 +90,17 @@ async def commands_that_overlap(dut: Any, latency: int, stall: float, busy: floa
 @cocotb.test()
 async def a_reset_of_a_cycle_forgets_all(dut: Any) -> None:
     """What was under way in any part leaves nothing to the command behind the reset."""
-    bench = MoverBench(dut)
-    generator = rng(15)
+    bench = MoverBench(dut, 15)
     gather = contiguous(SCRATCHPAD, SCRATCHPAD, 4, 2, 60)
     behind = gather | {"indices": gather["indices"] + 4 * gather["count0"], "target": 3000}
 
     def prepare() -> None:
         for command in (gather, behind):
             for run in range(len(addresses(command))):
-                n = int(generator.integers(command["limit"]))
+                n = int(bench.generator.integers(command["limit"]))
                 put(command, run, n, bench.spaces[SCRATCHPAD])
 
-    await bench.start(generator, prepare)
+    await bench.start(prepare)
     for cycles in range(8, 40, 3):
         bench.send(gather)
         for _ in range(cycles):
@@ -181,24 +180,21 @@ SIZES = {"n_high": (3,), "int16_ends": (1,), "int32_ends": (2,), "int64_ends": (
 @cocotb.parametrize(kind=list(FAULTS), stall=(0.0, 0.4))
 async def a_fault_stops_the_writing(dut: Any, kind: str, stall: float) -> None:
     """The runs before the fault are written, none behind; one pulse that says what it was."""
-    bench = MoverBench(dut, 7, stall)
-    generator = rng(200 + list(FAULTS).index(kind))
-    content = bench.spaces[SCRATCHPAD]
-    taken = np.zeros(len(content), dtype=np.bool_)
+    bench = MoverBench(dut, 200 + list(FAULTS).index(kind), 7, stall)
+    gathers = Gathers(bench)
     commands: list[Move] = []
 
     def prepare() -> None:
+        content = bench.spaces[SCRATCHPAD]
+        count = int(bench.generator.integers(1, 4))
         sizes = SIZES.get(kind, (0, 1, 2, 3))
-        for _ in range(int(generator.integers(1, 4))):
-            pair = GATHERS[generator.integers(len(GATHERS))]
-            places = with_indices(bench, pair, 0)
-            commands.append(random_gather(generator, pair, places, content, taken, sizes))
-        commands[-1] = spoil(generator, commands[-1], kind, content)
+        commands.extend(gathers.draw(content, sizes=sizes) for _ in range(count))
+        commands[-1] = spoil(bench.generator, commands[-1], kind, content)
 
-    await bench.start(generator, prepare)
+    await bench.start(prepare)
     for command in commands[:-1]:
         bench.expect(command)
-    await bench.fail(generator, commands[-1], FAULTS[kind])
+    await bench.fail(commands[-1], FAULTS[kind])
 
 
 def contiguous(source: Space, target: Space, run: int, size: int, count: int) -> Move:
@@ -243,13 +239,13 @@ async def rate(dut: Any, case: str) -> None:
     """Cycles of a typical command."""
     port, vector = parameters()["port"], parameters()["vector"]
     gather, least = rate_cases(port, vector)[case]
-    generator = rng(12)
 
     def prepare(bench: MoverBench) -> None:
         for run in range(len(addresses(gather))):
-            put(gather, run, int(generator.integers(gather["limit"])), bench.spaces[SCRATCHPAD])
+            n = int(bench.generator.integers(gather["limit"]))
+            put(gather, run, n, bench.spaces[SCRATCHPAD])
 
-    bench = await measure(dut, [gather], generator, prepare)
+    bench = await measure(dut, [gather], prepare)
     cycles = bench.done[0] - bench.taken[0]
     report({f"rate of {case}": (cycles, least)})
     assert cycles <= least + 55, (case, cycles, least)
