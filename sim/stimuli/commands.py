@@ -156,18 +156,9 @@ def spoil(
 
 
 Kind = Literal[
-    "flip",
-    "field",
-    "drop",
-    "double",
-    "swap",
-    "cut",
-    "omit",
-    "lose",
-    "repeat",
-    "exchange",
+    "flip", "field", "drop", "double", "swap", "cut", "omit", "lose", "repeat", "exchange",
     "garbage",
-]
+]  # fmt: skip
 
 KINDS: tuple[Kind, ...] = (
     "flip", "field", "field", "field", "field", "drop", "double", "swap", "cut", "omit", "omit",
