@@ -1,14 +1,23 @@
 """AXI4 in benches: the rules that a master of ours and its memory keep, checked every cycle, and a
-memory behind the bus: bytes, latencies, pauses and errors."""
+memory behind the bus: bytes, latencies, pauses and errors. And what benches of masters share."""
 
 from collections import deque
 from typing import Any
 
+import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
 from eightfold.hw.ports import BURST
-from eightfold.sim.bench.support import stall_rng
+from eightfold.sim.bench.stream import StreamSource, watchdog
+from eightfold.sim.bench.support import (
+    clock_cycles,
+    each_cycle,
+    parameters,
+    rng,
+    stall_rng,
+    start_clock_and_reset,
+)
 
 BOUNDARY = 4096
 """Bytes that no burst crosses a multiple of."""
@@ -35,7 +44,7 @@ class AxiRuleViolation(AssertionError):  # noqa: N818 - reads as what happened
 
 
 class AxiChecker:
-    """Watches the channels of an AXI4 bus that the design has; start ``run`` after the reset.
+    """Watches the channels of an AXI4 bus that the design has; call `step` in each cycle.
 
     On every channel a word that is offered stays, unchanged, until it is taken. Bursts count up
     from an aligned address in whole beats, at most `eightfold.hw.ports.BURST`, with `ATTRIBUTES`,
@@ -52,18 +61,13 @@ class AxiChecker:
         self.port = port
         self.transfers: dict[str, int] = {}
         self.most_reads = self.most_writes = 0
-        self._dut = dut
         self._channels = {}
         for channel, names in CHANNELS.items():
-            if not hasattr(dut, f"{prefix}{channel}valid"):
-                continue
-            signals = [getattr(dut, f"{prefix}{channel}{n}") for n in ("valid", "ready", *names)]
-            self._channels[channel] = (
-                signals[0],
-                signals[1],
-                list(zip(names, signals[2:], strict=True)),
-            )
-            self.transfers[channel] = 0
+            if hasattr(dut, f"{prefix}{channel}valid"):
+                ends = [getattr(dut, f"{prefix}{channel}{end}") for end in ("valid", "ready")]
+                payload = {name: getattr(dut, f"{prefix}{channel}{name}") for name in names}
+                self._channels[channel] = (*ends, payload)
+                self.transfers[channel] = 0
         self._held: dict[str, dict[str, int]] = {}
         self._reads: deque[int] = deque()  # beats left of each burst
         self._lengths: deque[int] = deque()  # of the bursts whose last beat has not been written
@@ -76,13 +80,6 @@ class AxiChecker:
     def idle(self) -> bool:
         """Whether everything that was asked for has been answered, and nothing is offered."""
         return not (self._reads or self._unfinished or self._written or self._beats or self._held)
-
-    async def run(self) -> None:
-        """Check every cycle; start it with ``cocotb.start_soon``."""
-        edge = RisingEdge(self._dut.clk)
-        while True:
-            await edge
-            self.step()
 
     def step(self) -> None:
         """Check the cycle that ends now. Raises AxiRuleViolation if a rule was broken."""
@@ -97,7 +94,7 @@ class AxiChecker:
         if not valid.value:
             self._require(held is None, channel, "valid dropped before ready")
             return
-        word = {name: int(signal.value) for name, signal in payload}
+        word = {name: int(signal.value) for name, signal in payload.items()}
         self._require(held in (None, word), channel, f"moved while stalled: {held}, {word}")
         if not ready.value:
             self._held[channel] = word
@@ -171,15 +168,6 @@ class AxiChecker:
         self._unfinished -= 1
 
 
-def random_bursts(
-    generator: np.random.Generator, beats_of_memory: int, count: int
-) -> list[tuple[int, int]]:
-    """Return bursts of 1 to `BURST` beats within multiples of `BURST` beats: first beat, beats."""
-    first = generator.integers(0, beats_of_memory, count)
-    beats = np.minimum(generator.integers(1, BURST + 1, count), BURST - first % BURST)
-    return [(int(at), int(length)) for at, length in zip(first, beats, strict=True)]
-
-
 SLAVE_ERROR = 2
 """The answer that an access failed."""
 
@@ -226,8 +214,13 @@ class AxiMemory:
     def _pauses(self) -> bool:
         return bool(self.stall) and self._rng.random() < self.stall
 
-    async def read(self) -> None:
-        """Answer reads; start it with ``cocotb.start_soon``."""
+    def start(self) -> None:
+        """Answer from now on, on the channels that the design has."""
+        for channel, answer in (("ar", self._read), ("aw", self._write)):
+            if hasattr(self._dut, f"{self._prefix}{channel}valid"):
+                cocotb.start_soon(answer())
+
+    async def _read(self) -> None:
         names = ("arvalid", "araddr", "arlen", "arready", "rvalid", "rready")
         asks, address, length, ready, valid, takes = map(self._signal, names)
         data, answer, last = map(self._signal, ("rdata", "rresp", "rlast"))
@@ -257,8 +250,7 @@ class AxiMemory:
             is_ready = not self._pauses()
             ready.value, valid.value = int(is_ready), int(is_valid)
 
-    async def write(self) -> None:
-        """Take writes; start it with ``cocotb.start_soon``."""
+    async def _write(self) -> None:
         names = ("awvalid", "awaddr", "awready", "wvalid", "wready", "bvalid", "bready")
         asks, address, ready, writes, accepts, valid, takes = map(self._signal, names)
         data, strobe, last, answer = map(self._signal, ("wdata", "wstrb", "wlast", "bresp"))
@@ -299,3 +291,82 @@ class AxiMemory:
         for byte, value in enumerate(word.to_bytes(self.port, "little")):
             if mask >> byte & 1:
                 self.contents[place + byte] = value
+
+
+PAUSES = (
+    ("idle", "stall", "latency"),
+    [(0.0, 0.0, 1), (0.0, 0.6, 1), (0.5, 0.3, 20), (0.0, 0.9, 3)],
+)
+"""Pauses of the clients and of the memory, and the memory's latency."""
+
+
+class AxiBench:
+    """A unit between clients and a bus, ``axi``, with memory of random bytes and a checker.
+
+    ``beats``: of memory. ``stream``: number of the bench's random numbers. ``requests``: of the
+    clients. ``memory``: options of `AxiMemory`. ``streams``: all that the bench drives.
+    """
+
+    PREFIX = "axi__"
+
+    def __init__(
+        self, dut: Any, beats: int, stream: int, requests: list[StreamSource], **memory: Any
+    ) -> None:
+        self.dut, self.beats, self.requests = dut, beats, requests
+        self.streams = list(requests)
+        self.rng = rng(stream)
+        self.port: int = parameters()["port"]
+        self.contents = bytearray(rng(0).bytes(beats * self.port))
+        self.checker = AxiChecker(dut, self.PREFIX, self.port)
+        self.memory = AxiMemory(dut, self.PREFIX, self.contents, self.port, **memory)
+        dut.stop.value = 0
+
+    @property
+    def begun(self) -> int:
+        """Requests that were taken."""
+        return sum(source.transfers for source in self.requests)
+
+    async def start(self, memory: bool = True) -> None:
+        """Reset, and start everything that runs by itself; ``memory``: so does the bench's own."""
+        await start_clock_and_reset(self.dut)
+        if memory:
+            self.memory.start()
+        each_cycle(self.dut, self.checker.step)
+        cocotb.start_soon(watchdog(self.streams, 4000))
+
+    def bursts(self, count: int) -> list[tuple[int, int]]:
+        """Return bursts of 1 to `BURST` beats within multiples of `BURST`: first beat, beats."""
+        first = self.rng.integers(0, self.beats, count)
+        beats = np.minimum(self.rng.integers(1, BURST + 1, count), BURST - first % BURST)
+        return [(int(at), int(length)) for at, length in zip(first, beats, strict=True)]
+
+    def bad_beats(self, share: int) -> frozenset[int]:
+        """Return addresses of one of ``share`` beats, to be answered with errors."""
+        chosen = self.rng.choice(self.beats, self.beats // share, replace=False)
+        return frozenset((chosen * self.port).tolist())
+
+    async def rest(self) -> None:
+        """Wait a little longer, and check that nothing is left."""
+        await clock_cycles(self.dut, 4)
+        assert self.dut.idle.value == 1
+        assert self.checker.idle
+
+    async def stop(self, channel: str, longest: int) -> None:
+        """Raise ``stop`` after a time: what is open ends, the bus rests, and nothing begins.
+
+        ``channel``: of the addresses.
+        """
+        await clock_cycles(self.dut, int(self.rng.integers(1, longest)))
+        self.dut.stop.value = 1
+        await clock_cycles(self.dut, 1)
+        begun = self.begun
+        for _ in range(3000):
+            await clock_cycles(self.dut, 1)
+            if self.dut.idle.value:
+                break
+        assert self.dut.idle.value == 1
+        assert self.checker.idle
+        await clock_cycles(self.dut, 20)
+        assert self.dut.idle.value == 1
+        assert self.begun - begun <= 1
+        assert self.checker.transfers[channel] == self.begun

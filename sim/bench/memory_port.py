@@ -5,17 +5,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import cocotb
-from cocotb.triggers import RisingEdge
-from cocotb.utils import get_sim_time
 
+from eightfold import isa
 from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.ports import BURST
 from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import (
-    CLOCK_NS,
     clock_cycles,
+    configuration,
     cycle,
+    each_cycle,
+    rng,
     stall_rng,
     start_clock_and_reset,
 )
@@ -50,8 +51,8 @@ class MemoryPort:
         self.contents, self.port, self.latency, self.idle = contents, port, latency, idle
         self.requested = self.beats = 0
         self._rng = stall_rng("memory")
-        self._waiting: deque[tuple[int, int]] = deque()  # time from which it may come, address
-        self._dut = dut
+        self._waiting: deque[tuple[int, int]] = deque()  # cycle from which it may come, address
+        self._answers = False
         self._valid, self._data = dut.memory__valid, dut.memory__data
         self._valid.value = 0
         self.sink = StreamSink(dut, "memory__request", stall=idle)
@@ -62,27 +63,22 @@ class MemoryPort:
         addresses = burst_addresses(word, self.port)
         assert addresses[-1] + self.port <= len(self.contents), f"{addresses[-1]:#x} is outside"
         self.requested += len(addresses)
-        due = int(get_sim_time("ns")) + (self.latency - 1) * CLOCK_NS
+        due = cycle() + self.latency - 1
         self._waiting.extend((due, address) for address in addresses)
 
-    async def run(self) -> None:
-        """Answer requests; start it with ``cocotb.start_soon``."""
-        edge = RisingEdge(self._dut.clk)
-        waiting = self._waiting
-        valid = False
-        while True:
-            await edge
-            answers = bool(waiting) and waiting[0][0] <= get_sim_time("ns")
-            if answers and self.idle:
-                answers = self._rng.random() >= self.idle
-            if answers:
-                _, address = waiting.popleft()
-                beat = self.contents[address : address + self.port]
-                self._data.value = int.from_bytes(beat, "little")
-                self.beats += 1
-            if answers != valid:
-                valid = answers
-                self._valid.value = int(valid)
+    def step(self) -> None:
+        """Answer for a cycle what has been requested."""
+        answers = bool(self._waiting) and self._waiting[0][0] <= cycle()
+        if answers and self.idle:
+            answers = self._rng.random() >= self.idle
+        if answers:
+            _, address = self._waiting.popleft()
+            beat = self.contents[address : address + self.port]
+            self._data.value = int.from_bytes(beat, "little")
+            self.beats += 1
+        if answers != self._answers:
+            self._answers = answers
+            self._valid.value = int(answers)
 
 
 STALLS = (
@@ -127,9 +123,9 @@ class FetchBench:
         """Reset, send the words of commands, and expect those that they ask for."""
         self.scoreboard.expect(self.sink, words)
         await start_clock_and_reset(self.dut)
-        cocotb.start_soon(self.memory.run())
+        each_cycle(self.dut, self.memory.step)
         if hasattr(self.dut, "fault"):
-            cocotb.start_soon(self._count_faults())
+            each_cycle(self.dut, self._count_faults)
         cocotb.start_soon(watchdog([self.commands, self.memory.sink, self.sink], 4000))
         if commands:
             self.commands.append(list(commands))
@@ -152,8 +148,57 @@ class FetchBench:
         self.dut.yields.value = 1
         await self.release()
 
-    async def _count_faults(self) -> None:
-        edge = RisingEdge(self.dut.clk)
-        while True:
-            await edge
-            self.faults += int(self.dut.fault.value)
+    def _count_faults(self) -> None:
+        self.faults += int(self.dut.fault.value)
+
+
+Command = dict[str, int]
+
+
+class CommandBench(FetchBench):
+    """A fetch of the accelerator: commands, bad ones among them, and a model of random bytes.
+
+    ``kind``: of the commands. ``words``: the stream of what it gives. ``base``, ``size``: the
+    model's place in memory, and its bytes, behind which there are others.
+    """
+
+    BEYOND = 1024
+
+    def __init__(
+        self, dut: Any, kind: isa.Command, words: str, base: int, size: int, *pauses: Any
+    ) -> None:
+        self.config = configuration()
+        self.kind, self.base, self.size = kind, base, size
+        contents = rng(0).bytes(base + size + self.BEYOND)
+        super().__init__(dut, contents, self.config.port, ("command", words), *pauses)
+        dut.region.value = base | size << 32
+
+    def bytes(self, command: Command) -> int:
+        """Return a command's bytes in memory."""
+        raise NotImplementedError
+
+    def bad(self, command: Command) -> bool:
+        """Return whether it is ignored with a fault."""
+        return command["address"] + self.bytes(command) > self.size
+
+    def words(self, command: Command) -> list[int]:
+        """Return the words that a command should give which is not bad."""
+        raise NotImplementedError
+
+    def beats(self, command: Command) -> int:
+        """Return what a command fetches."""
+        return 0 if self.bad(command) else -(-self.bytes(command) // self.config.port)
+
+    async def start(self, commands: list[Command]) -> None:
+        """Reset, expect the words of some commands, and send these."""
+        good = (command for command in commands if not self.bad(command))
+        encoded = [self.kind.encode(**command).tobytes() for command in commands]
+        words = [word for command in good for word in self.words(command)]
+        await self.begin([int.from_bytes(word, "little") for word in encoded], words)
+
+    async def run(self, commands: list[Command]) -> None:
+        """Carry out commands, and check what they give, fetch and refuse."""
+        await self.start(commands)
+        await self.scoreboard.finish()
+        assert self.faults == sum(self.bad(command) for command in commands)
+        assert self.memory.requested == sum(self.beats(command) for command in commands)

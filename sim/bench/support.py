@@ -3,7 +3,7 @@
 import json
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,18 @@ async def start_clock_and_reset(dut: Any, longest: int = 0) -> None:
 async def _end_after(cycles: int) -> None:
     await Timer(cycles * CLOCK_NS, unit="ns")
     raise TimeoutError(f"it still runs after {cycles} cycles, the most that a test may take")
+
+
+def each_cycle(dut: Any, step: Callable[[], None]) -> None:
+    """Call a function right after every rising edge from now on."""
+
+    async def run() -> None:
+        edge = RisingEdge(dut.clk)
+        while True:
+            await edge
+            step()
+
+    cocotb.start_soon(run())
 
 
 async def clock_cycles(dut: Any, cycles: int) -> None:

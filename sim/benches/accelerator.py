@@ -196,17 +196,14 @@ class SystemJob:
 
     def _regions(self, values: Mapping[str, int]) -> dict[str, Region]:
         """Return the regions that a run's registers say, from the memory's begin."""
-        bounds = {
+        registers = {
             "commands": ("COMMAND_ADDRESS", "COMMAND_LENGTH"),
             "model": ("MODEL_BASE", "MODEL_SIZE"),
             "arena": ("ARENA_BASE", "ARENA_SIZE"),
         }
-        return {
-            name: Region(
-                values[first] - self.image.base, values[first] - self.image.base + values[size]
-            )
-            for name, (first, size) in bounds.items()
-        }
+        bounds = {name: [values[each] for each in pair] for name, pair in registers.items()}
+        base = self.image.base
+        return {name: Region(at - base, at - base + size) for name, (at, size) in bounds.items()}
 
     def _load(self, index: int) -> dict[str, NDArray]:
         with np.load(self.folder / f"run_{index}.npz", allow_pickle=False) as archive:
@@ -223,14 +220,13 @@ class SystemJob:
         self.image.place("arena", arena.tobytes())
         for offset, contents in self._arrays[index].items():
             self.image.place("arena", contents.tobytes(), int(offset))
-        sizes = {name: part.stop - part.start for name, part in self.image.regions.items()}
         return {
             "COMMAND_ADDRESS": self.image.address("commands"),
             "COMMAND_LENGTH": 4 * len(words),
             "MODEL_BASE": self.image.address("model"),
             "MODEL_SIZE": len(self._models[index]),
             "ARENA_BASE": self.image.address("arena"),
-            "ARENA_SIZE": sizes["arena"],
+            "ARENA_SIZE": self.job["arena_bytes"],
             "TIMEOUT": self.job["timeout"],
         } | run["registers"]
 
@@ -258,7 +254,7 @@ class SystemJob:
         return {start: contents for start, contents in parts.items() if contents}
 
     def _check_elsewhere(self, index: int, found: NDArray[np.uint8]) -> None:
-        changed = self.image.changed_outside("arena", found)
+        changed = self.image.changed_outside(found, "arena")
         if changed.size:
             first = int(changed[0])
             places = {name: (r.start, r.stop) for name, r in self.image.regions.items()}

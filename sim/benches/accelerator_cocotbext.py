@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 
 from eightfold.sim.bench.axi import AxiChecker
 from eightfold.sim.bench.registers import Registers
-from eightfold.sim.bench.support import parameters, pause_channels, start_clock_and_reset
+from eightfold.sim.bench.support import (
+    each_cycle,
+    parameters,
+    pause_channels,
+    start_clock_and_reset,
+)
 from eightfold.sim.benches.accelerator import Memory, SystemJob
 from eightfold.sim.simulator.memory_image import SIZE
 
@@ -61,5 +66,5 @@ async def accelerator(dut: Any) -> None:
     memory = PythonMemory(dut)
     checker = AxiChecker(dut, "m_axi_", parameters()["port"])
     await start_clock_and_reset(dut, longest=job.longest)
-    cocotb.start_soon(checker.run())
+    each_cycle(dut, checker.step)
     await job.execute(dut, registers, memory)

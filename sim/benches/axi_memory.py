@@ -15,6 +15,7 @@ from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.support import (
     clock_cycles,
+    each_cycle,
     parameters,
     pause_channels,
     rng,
@@ -26,12 +27,10 @@ from eightfold.target.memory import IDEAL, PROFILES, DataBus, MemoryTiming, Way
 BASE = 0x7F000000
 BYTES = 1 << 16
 CHANNELS = ("ar", "r", "aw", "w", "b")
-MASTER_SIGNALS = {
-    **{
-        f"{channel}{name}": 0 for channel in ("ar", "aw") for name in ("id", "addr", "len", "valid")
-    },
-    **dict.fromkeys(("wdata", "wstrb", "wlast", "wvalid", "rready", "bready"), 0),
-}
+MASTER_SIGNALS = (
+    *(f"{channel}{name}" for channel in ("ar", "aw") for name in ("id", "addr", "len", "valid")),
+    *("wdata", "wstrb", "wlast", "wvalid", "rready", "bready"),
+)
 
 
 class MemoryBench:
@@ -75,8 +74,8 @@ class MemoryBench:
     async def start_hand_driven(self) -> None:
         """Start with legal values at the master's side, where nothing is offered."""
         size = self.port.bit_length() - 1
-        constants = {f"{c}{n}": v for c in ("ar", "aw") for n, v in (("size", size), ("burst", 1))}
-        for name, value in (MASTER_SIGNALS | constants).items():
+        constants = {"arsize": size, "awsize": size, "arburst": 1, "awburst": 1}
+        for name, value in (dict.fromkeys(MASTER_SIGNALS, 0) | constants).items():
             getattr(self.dut, f"s_axi_{name}").value = value
         await self.start()
 
@@ -164,7 +163,12 @@ async def reads_have_the_stated_latency_and_rate(dut: Any, latency: int) -> None
     dut.s_axi_rready.value = 1
     first = cocotb.start_soon(bench.cycles_until("rvalid"))
     bursts, beats = 16, 16
-    sent = cocotb.start_soon(_requests(bench, bursts, beats))
+
+    async def ask() -> None:
+        for burst in range(bursts):
+            await bench.offer("ar", addr=BASE + burst * beats * bench.port, len=beats - 1)
+
+    sent = cocotb.start_soon(ask())
     assert await first == 1 + latency
     seen = 1
     while seen < bursts * beats:
@@ -193,7 +197,18 @@ async def every_burst_comes_when_it_is_said_to(dut: Any, number: int) -> None:
     timing = TIMINGS[number]
     bench = MemoryBench(dut, timing=timing)
     seen = {name: [] for name in ("ar", "aw", "r", "b")}
-    cocotb.start_soon(_watch(dut, seen))
+    watched = 0
+
+    def watch() -> None:
+        """Note the cycles, counted from reset on, in which channels transfer."""
+        nonlocal watched
+        watched = 0 if int(dut.rst.value) else watched + 1
+        for name, cycles in seen.items():
+            ends = (getattr(dut, f"s_axi_{name}{end}").value for end in ("valid", "ready"))
+            if watched and all(map(int, ends)):
+                cycles.append(watched)
+
+    each_cycle(dut, watch)
     await bench.start_hand_driven()
     dut.s_axi_rready.value = dut.s_axi_bready.value = 1
     generator = rng(7 + number)
@@ -226,18 +241,6 @@ async def every_burst_comes_when_it_is_said_to(dut: Any, number: int) -> None:
     assert {name: seen[name] for name in expected} == expected
 
 
-async def _watch(dut: Any, seen: dict[str, list[int]]) -> None:
-    """Note the cycles, counted from reset on, in which channels transfer."""
-    cycle = 0
-    while True:
-        await RisingEdge(dut.clk)
-        cycle = 0 if int(dut.rst.value) else cycle + 1
-        for name, cycles in seen.items():
-            signals = (getattr(dut, f"s_axi_{name}{end}").value for end in ("valid", "ready"))
-            if cycle and all(int(signal) for signal in signals):
-                cycles.append(cycle)
-
-
 async def _ask(
     bench: MemoryBench, channel: str, kinds: list[str], sizes: list[int], addresses: list[int]
 ) -> None:
@@ -247,12 +250,6 @@ async def _ask(
             await bench.offer(channel, addr=address, len=size - 1)
             if generator.random() < 0.5:
                 await clock_cycles(bench.dut, int(generator.choice([1, 5, 60])))
-
-
-async def _requests(bench: MemoryBench, bursts: int, beats: int) -> None:
-    bench.dut.s_axi_arlen.value = beats - 1
-    for burst in range(bursts):
-        await bench.offer("ar", addr=BASE + burst * beats * bench.port)
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

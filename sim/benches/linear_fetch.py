@@ -7,13 +7,12 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from cocotb.triggers import RisingEdge
 
 from eightfold.hw.memory.linear_fetch import YIELDING, run_layout
 from eightfold.hw.ports import BURST
 from eightfold.sim.bench.memory_port import STALLS, FetchBench
 from eightfold.sim.bench.stream import pack
-from eightfold.sim.bench.support import clock_cycles, cycle, parameters, rng, stall_rng
+from eightfold.sim.bench.support import clock_cycles, cycle, each_cycle, parameters, rng, stall_rng
 
 BEATS = 4096
 """The beats of memory."""
@@ -95,14 +94,11 @@ async def a_request_stays_when_it_is_to_yield(dut: Any) -> None:
     """Whenever `yields` rises and falls, the requests are the same, each until it is taken."""
     bench = LinearBench(dut, 0.6, 0.3, 9)
     random = stall_rng("yields")
-    edge = RisingEdge(dut.clk)
 
-    async def toggle() -> None:
-        while True:
-            dut.yields.value = random.getrandbits(1)
-            await edge
+    def toggle() -> None:
+        dut.yields.value = random.getrandbits(1)
 
-    cocotb.start_soon(toggle())
+    each_cycle(dut, toggle)
     runs = random_runs(rng(1), 40)
     await bench.start(runs)
     await bench.scoreboard.finish()

@@ -24,6 +24,7 @@ from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
 from eightfold.sim.bench.support import (
     configuration,
     cycle,
+    each_cycle,
     parameters,
     report,
     rng,
@@ -63,6 +64,7 @@ class EngineBench:
         self.scratchpad = self.actual.copy()
         self.sums = np.zeros((config.psum_depth, config.lanes), np.int32)
         self.answers: deque[tuple[int, int]] = deque()
+        self._valid = False
         self.reads: list[int] = []
         self.writes: list[int] = []
         self.done: list[int] = []
@@ -79,7 +81,7 @@ class EngineBench:
         await start_clock_and_reset(self.dut)
         streams = [*self.sources.values(), self.reader, self.writer]
         cocotb.start_soon(watchdog(streams))
-        cocotb.start_soon(self._every_cycle())
+        each_cycle(self.dut, self._step)
 
     def fill(self) -> None:
         """Write random bytes to the whole scratchpad."""
@@ -92,13 +94,12 @@ class EngineBench:
         models = []
         for job in jobs:
             models.append((job, self.scratchpad.copy(), self.sums.copy()))
-            faults_now = job.run(self.config, self.scratchpad, self.sums)
+            refused = job.run(self.config, self.scratchpad, self.sums)
             f = job.fields
             y, x = (range(f[f"fire_{a}0"], f[a] or 1 << 16, f[f"fire_{a}_step"]) for a in "yx")
-            results = f["last"] * f["groups"] * len(y) * len(x)
-            reads = reads + job.vectors
-            faults = faults + faults_now
-            writes += results - faults_now
+            reads += job.vectors
+            writes += f["last"] * f["groups"] * len(y) * len(x) - refused
+            faults += refused
             self.expected.append((reads, writes, faults))
             self.sources["weights"].append(job.weight_words(self.config))
             self.sources["parameters"].append(job.parameter_words())
@@ -127,50 +128,45 @@ class EngineBench:
         vector = self.config.vector
         data = self.actual[np.arange(address, address + vector) % self.config.scratchpad]
         self.reads.append(cycle())
-        self.answers.append(
-            (cycle() + Scratchpad.READ_LATENCY, int.from_bytes(data.tobytes(), "little"))
-        )
+        word = int.from_bytes(data.tobytes(), "little")
+        self.answers.append((cycle() + Scratchpad.READ_LATENCY, word))
 
     def _write(self, word: int) -> None:
         """Write the bytes of the mask."""
         write = scratchpad_write_layout(self.config).from_bits(word)
         data = np.array([write["data"][i] for i in range(self.config.vector)]).astype(np.int8)
-        for index in range(self.config.vector):
-            if write["mask"] >> index & 1:
-                assert write["address"] + index < self.config.scratchpad
-                self.actual[write["address"] + index] = data[index]
+        for address, byte in enumerate(data, write["address"]):
+            if write["mask"] >> address - write["address"] & 1:
+                assert address < self.config.scratchpad
+                self.actual[address] = byte
         self.writes.append(cycle())
 
-    async def _every_cycle(self) -> None:
+    def _step(self) -> None:
         """Drive the scratchpad's answers, and watch what is not a stream."""
         dut = self.dut
-        edge = RisingEdge(self.dut.clk)
-        valid = False
-        while True:
-            await edge
-            now = cycle()
-            # What is driven now is sampled at the next edge.
-            due = bool(self.answers) and self.answers[0][0] == now + 1
-            if due:
-                dut.scratch_read__data.value = self.answers.popleft()[1]
-            if due != valid:
-                valid = due
-                dut.scratch_read__valid.value = int(due)
-            if int(dut.engine__done.value):
-                self._note_done(now)
-            if int(dut.engine__fault.value):
-                self.faults.append(now)
-                command = self.expected[len(self.done)]
-                assert len(self.faults) <= command[2], "fault of a later command"
-            status = int(dut.status.value)
-            if status:
-                name = STATUSES[status.bit_length() - 1]
-                assert status & (status - 1) == 0, f"status {status:#b}"
-                self.statuses[name] += 1
-                if name == "drain":
-                    # What has been read is computed with, but for what the array has just taken.
-                    asked = bisect_left(self.reads, now - Scratchpad.READ_LATENCY)
-                    assert self.statuses["issue"] >= asked - 1, "drain before the last vector"
+        now = cycle()
+        # What is driven now is sampled at the next edge.
+        due = bool(self.answers) and self.answers[0][0] == now + 1
+        if due:
+            dut.scratch_read__data.value = self.answers.popleft()[1]
+        if due != self._valid:
+            self._valid = due
+            dut.scratch_read__valid.value = int(due)
+        if int(dut.engine__done.value):
+            self._note_done(now)
+        if int(dut.engine__fault.value):
+            self.faults.append(now)
+            command = self.expected[len(self.done)]
+            assert len(self.faults) <= command[2], "fault of a later command"
+        status = int(dut.status.value)
+        if status:
+            name = STATUSES[status.bit_length() - 1]
+            assert status & (status - 1) == 0, f"status {status:#b}"
+            self.statuses[name] += 1
+            if name == "drain":
+                # What has been read is computed with, but for what the array has just taken.
+                asked = bisect_left(self.reads, now - Scratchpad.READ_LATENCY)
+                assert self.statuses["issue"] >= asked - 1, "drain before the last vector"
 
     def _note_done(self, now: int) -> None:
         reads, writes, faults = self.expected[len(self.done)]
@@ -279,19 +275,11 @@ async def vectors_keep_their_distance_from_results(dut: Any) -> None:
     raise AssertionError("a vector that is read too early changes nothing")
 
 
-DENSE = {
-    "groups": 4,
-    "kc": 4,
-    "y": 5,
-    "x": 25,
-    "y_step": 25,
-    "x_step": 1,
-    "columns": 500,
-    "rows": 5,
-}
+DENSE = {"groups": 4, "kc": 4, "y": 5, "x": 25, "y_step": 25, "x_step": 1}
 DEPTHWISE = {"groups": 4, "depthwise": 1, "lead": 1, "y": 6, "x": 27, "y_step": 26, "x_step": 1}
 LAYERS = {
-    "dense": DENSE | {"target_group": 500, "target_y": 100, "target_x": 4},
+    "dense": DENSE
+    | {"columns": 500, "rows": 5, "target_group": 500, "target_y": 100, "target_x": 4},
     "depthwise": DEPTHWISE
     | {"columns": 26, "rows": 4, "row0": -1, "line": 27, "fire_y0": 2, "fire_x0": 1}
     | {"target_group": 500, "target_y": 108, "target_x": 4},

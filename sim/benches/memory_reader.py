@@ -8,77 +8,57 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiRamRead, AxiReadBus
 
 from eightfold.hw.ports import BURST, burst_layout
-from eightfold.sim.bench.axi import AxiChecker, AxiMemory, random_bursts
-from eightfold.sim.bench.stream import StreamSource, pack, watchdog
+from eightfold.sim.bench.axi import PAUSES, AxiBench
+from eightfold.sim.bench.stream import StreamSource, pack
 from eightfold.sim.bench.support import (
     clock_cycles,
     cycle,
+    each_cycle,
     parameters,
     pause_channels,
     report,
-    rng,
-    start_clock_and_reset,
 )
-
-BEATS = 1024
-"""The beats of memory."""
-
-PREFIX = "axi__"
 
 
 class Client:
     """Sends requests on one port, and compares every beat that it gets."""
 
     def __init__(self, dut: Any, number: int, idle: float) -> None:
-        self.requests = StreamSource(dut, f"clients__{number}__request", idle=idle)
+        name = f"clients__{number}__"
+        self.requests = StreamSource(dut, f"{name}request", idle=idle)
         self.number = number
-        self.expected = []
+        self.expected: list[int] = []
         self.beats = 0
         self.cycles: list[int] = []
-        self._dut = dut
-        name = f"clients__{number}__"
         self._valid, self._data = getattr(dut, f"{name}valid"), getattr(dut, f"{name}data")
 
-    async def run(self) -> None:
-        """Compare beats; start it with ``cocotb.start_soon``."""
-        edge = RisingEdge(self._dut.clk)
-        while True:
-            await edge
-            if self._valid.value:
-                where = f"client {self.number}, beat {self.beats}"
-                assert self.beats < len(self.expected), f"{where}: nobody asked for it"
-                got = int(self._data.value)
-                expected = self.expected[self.beats]
-                assert got == expected, f"{where} differs: got {got:#x}, expected {expected:#x}"
-                self.beats += 1
-                self.cycles.append(cycle())
+    def compare(self) -> None:
+        """Compare the beat of this cycle, if there is one."""
+        if self._valid.value:
+            where = f"client {self.number}, beat {self.beats}"
+            assert self.beats < len(self.expected), f"{where}: nobody asked for it"
+            got = int(self._data.value)
+            expected = self.expected[self.beats]
+            assert got == expected, f"{where} differs: got {got:#x}, expected {expected:#x}"
+            self.beats += 1
+            self.cycles.append(cycle())
 
 
-class ReaderBench:
+class ReaderBench(AxiBench):
     """A reader, its clients and its memory."""
 
-    def __init__(self, dut: Any, idle: float, **memory: Any) -> None:
-        self.dut = dut
-        self.port: int = parameters()["port"]
-        self.contents = bytearray(rng(0).bytes(BEATS * self.port))
-        self.checker = AxiChecker(dut, PREFIX, self.port)
-        self.memory = AxiMemory(dut, PREFIX, self.contents, self.port, **memory)
+    def __init__(self, dut: Any, stream: int, idle: float = 0.0, **memory: Any) -> None:
         self.clients = [Client(dut, number, idle) for number in range(parameters()["clients"])]
-        dut.stop.value = 0
+        super().__init__(dut, 1024, stream, [each.requests for each in self.clients], **memory)
 
     async def start(self, memory: bool = True) -> None:
         """Reset, and start everything that runs by itself."""
-        await start_clock_and_reset(self.dut)
-        if memory:
-            cocotb.start_soon(self.memory.read())
-        cocotb.start_soon(self.checker.run())
+        await super().start(memory)
         for client in self.clients:
-            cocotb.start_soon(client.run())
-        cocotb.start_soon(watchdog([client.requests for client in self.clients], 4000))
+            each_cycle(self.dut, client.compare)
 
     def ask(self, client: Client, bursts: list[tuple[int, int]]) -> None:
         """Queue requests of (first beat, beats)."""
@@ -89,26 +69,25 @@ class ReaderBench:
         first, beats = (np.array(column) for column in zip(*bursts, strict=True))
         client.requests.append(pack(burst_layout(), {"address": first * self.port, "beats": beats}))
 
+    def ask_all(self, count: int) -> None:
+        """Queue so many random requests of each client."""
+        for client in self.clients:
+            self.ask(client, self.bursts(count))
+
     async def finish(self) -> None:
         """Wait for all beats, and that nothing is left."""
         while any(client.beats < len(client.expected) for client in self.clients):
             await clock_cycles(self.dut, 1)
-        await clock_cycles(self.dut, 4)
-        assert self.dut.idle.value == 1
-        assert self.checker.idle
+        await self.rest()
 
 
 @cocotb.test()
-@cocotb.parametrize(
-    (("idle", "stall", "latency"), [(0.0, 0.0, 1), (0.0, 0.6, 1), (0.5, 0.3, 20), (0.0, 0.9, 3)])
-)
+@cocotb.parametrize(PAUSES)
 async def every_client_gets_its_beats(dut: Any, idle: float, stall: float, latency: int) -> None:
     """Random bursts of all clients at once, each beat to whom it belongs."""
-    bench = ReaderBench(dut, idle, stall=stall, latency=latency)
-    generator = rng(1)
+    bench = ReaderBench(dut, 1, idle, stall=stall, latency=latency)
     await bench.start()
-    for client in bench.clients:
-        bench.ask(client, random_bursts(generator, BEATS, 40))
+    bench.ask_all(40)
     await bench.finish()
     report({"most": bench.checker.most_reads})
 
@@ -116,22 +95,20 @@ async def every_client_gets_its_beats(dut: Any, idle: float, stall: float, laten
 @cocotb.test()
 async def agrees_with_another_model_of_memory(dut: Any) -> None:
     """The same with cocotbext-axi's memory, which pauses on both channels."""
-    bench = ReaderBench(dut, 0.2)
-    generator = rng(2)
-    bus = AxiReadBus.from_prefix(dut, PREFIX.removesuffix("_"))
+    bench = ReaderBench(dut, 2, 0.2)
+    bus = AxiReadBus.from_prefix(dut, bench.PREFIX.removesuffix("_"))
     ram = AxiRamRead(bus, dut.clk, dut.rst, size=len(bench.contents))
     ram.write(0, bytes(bench.contents))
     pause_channels(ram, {"ar": 0.4, "r": 0.4})
     await bench.start(memory=False)
-    for client in bench.clients:
-        bench.ask(client, random_bursts(generator, BEATS, 20))
+    bench.ask_all(20)
     await bench.finish()
 
 
 @cocotb.test()
 async def a_beat_per_cycle_behind_a_latency_of_40(dut: Any) -> None:
     """Full bursts of all clients in turn: no cycle without a beat."""
-    bench = ReaderBench(dut, 0.0, latency=40)
+    bench = ReaderBench(dut, 0, latency=40)
     await bench.start()
     for client in bench.clients:
         bench.ask(client, [(BURST * at, BURST) for at in range(12)])
@@ -145,49 +122,38 @@ async def a_beat_per_cycle_behind_a_latency_of_40(dut: Any) -> None:
 @cocotb.test()
 async def a_request_per_cycle(dut: Any) -> None:
     """As many single beats as may be outstanding are asked for in as many cycles."""
-    bench = ReaderBench(dut, 0.0, latency=100)
+    bench = ReaderBench(dut, 0, latency=100)
     count = parameters()["outstanding"]
     await bench.start()
     bench.ask(bench.clients[0], [(at, 1) for at in range(2 * count)])
-    await clock_cycles(dut, count + 4)
-    assert bench.checker.transfers["ar"] == count
-    await clock_cycles(dut, 20)
-    assert bench.checker.transfers["ar"] == count
+    for wait in (count + 4, 20):
+        await clock_cycles(dut, wait)
+        assert bench.checker.transfers["ar"] == count
     await bench.finish()
 
 
 @cocotb.test()
 async def errors_are_told_with_their_beat(dut: Any) -> None:
     """Each error answer pulses `error` for its client, and all beats come nevertheless."""
-    port = parameters()["port"]
-    bad = frozenset(int(at) * port for at in rng(3).choice(BEATS, BEATS // 8, replace=False))
-    bench = ReaderBench(dut, 0.1, stall=0.3, errors=bad)
-    generator = rng(4)
-    edge = RisingEdge(dut.clk)
+    bench = ReaderBench(dut, 3, 0.1, stall=0.3)
+    bad = bench.memory.errors = bench.bad_beats(8)
     await bench.start()
     expected = []
     told = []
     for client in bench.clients:
-        bursts = random_bursts(generator, BEATS, 20)
+        bursts = bench.bursts(20)
         bench.ask(client, bursts)
-        places = [at * port in bad for first, beats in bursts for at in range(first, first + beats)]
-        expected += [(client.number, beat) for beat, wrong in enumerate(places) if wrong]
+        places = [at * bench.port for first, beats in bursts for at in range(first, first + beats)]
+        expected += [(client.number, beat) for beat, at in enumerate(places) if at in bad]
 
-    async def watch() -> None:
-        while True:
-            await edge
-            if dut.error.value:
-                number = int(dut.error_client.value)
-                assert getattr(dut, f"clients__{number}__valid").value
-                told.append((number, bench.clients[number].beats - counted(number)))
+    def watch() -> None:
+        if dut.error.value:
+            client = bench.clients[int(dut.error_client.value)]
+            assert getattr(dut, f"clients__{client.number}__valid").value
+            # The client may have counted this edge's beat already.
+            told.append((client.number, client.beats - (client.cycles[-1:] == [cycle()])))
 
-    def counted(number: int) -> int:
-        # The client's own task may have counted this edge's beat already.
-        now = cycle()
-        cycles = bench.clients[number].cycles
-        return int(bool(cycles) and cycles[-1] == now)
-
-    cocotb.start_soon(watch())
+    each_cycle(dut, watch)
     await bench.finish()
     assert expected and sorted(told) == sorted(expected)
 
@@ -196,25 +162,10 @@ async def errors_are_told_with_their_beat(dut: Any) -> None:
 @cocotb.parametrize(stall=[0.0, 0.8])
 async def stop_ends_what_is_open_and_begins_nothing(dut: Any, stall: float) -> None:
     """With `stop` the bus comes to rest with `idle`; without it everything goes on."""
-    bench = ReaderBench(dut, 0.0, stall=stall, latency=10)
-    generator = rng(5)
+    bench = ReaderBench(dut, 5, stall=stall, latency=10)
     await bench.start()
-    for client in bench.clients:
-        bench.ask(client, random_bursts(generator, BEATS, 30))
+    bench.ask_all(30)
     for _ in range(8):
-        await clock_cycles(dut, int(generator.integers(1, 60)))
-        dut.stop.value = 1
-        await clock_cycles(dut, 1)
-        taken = sum(client.requests.transfers for client in bench.clients)
-        for _ in range(3000):
-            await clock_cycles(dut, 1)
-            if dut.idle.value:
-                break
-        assert dut.idle.value == 1
-        assert bench.checker.idle
-        await clock_cycles(dut, 20)
-        assert dut.idle.value == 1
-        assert sum(client.requests.transfers for client in bench.clients) - taken <= 1
-        assert bench.checker.transfers["ar"] == sum(c.requests.transfers for c in bench.clients)
+        await bench.stop("ar", 60)
         dut.stop.value = 0
     await bench.finish()

@@ -10,51 +10,35 @@ import numpy as np
 
 from eightfold.isa import PARAMETERS, REQUANTIZE_LAYOUT
 from eightfold.isa.instructions import BIAS, RECORD
-from eightfold.sim.bench.memory_port import STALLS, FetchBench
-from eightfold.sim.bench.support import clock_cycles, configuration, report, rng
+from eightfold.sim.bench.memory_port import STALLS, Command, CommandBench
+from eightfold.sim.bench.support import clock_cycles, report, rng
 
 BASE = 4096 - 64
 SIZE = (1 << 14) + BIAS
-BEYOND = 1020
-"""The model's place in memory, its bytes, and the bytes behind it."""
+"""The model's place in memory, and its bytes."""
 
 RECORD_BITS = REQUANTIZE_LAYOUT.size
 
-Command = dict[str, int]
 
-
-class ParameterBench(FetchBench):
+class ParameterBench(CommandBench):
     """A parameter stream with a model of random bytes in memory."""
 
     def __init__(
         self, dut: Any, idle: float, stall: float, latency: int = 8, size: int = SIZE
     ) -> None:
-        self.config = configuration()
-        port = self.config.port
-        self.alignment = max(RECORD, port)
-        contents = rng(0).bytes(BASE + SIZE + BEYOND)
-        super().__init__(dut, contents, port, ("command", "parameters"), idle, stall, latency)
-        self.size = size
-        dut.region.value = BASE | size << 32
+        super().__init__(dut, PARAMETERS, "parameters", BASE, size, idle, stall, latency)
+        self.alignment = max(RECORD, self.config.port)
 
-    async def start(self, commands: list[Command]) -> None:
-        """Reset, expect the channels of some commands, and send these."""
-        encoded = [PARAMETERS.encode(**command).tobytes() for command in commands]
-        words = [word for command in commands for word in self.words(command)]
-        await self.begin([int.from_bytes(word, "little") for word in encoded], words)
+    def bytes(self, command: Command) -> int:
+        if command["shared"]:
+            return RECORD + BIAS * command["channels"]
+        return RECORD * command["channels"]
 
     def bad(self, command: Command) -> bool:
-        outside = command["address"] + size_of(command) > self.size
-        return outside or command["address"] % self.alignment != 0 or command["channels"] == 0
-
-    def beats(self, command: Command) -> int:
-        """Return what a command fetches, unless it is bad."""
-        return 0 if self.bad(command) else -(-size_of(command) // self.config.port)
+        unaligned = command["address"] % self.alignment != 0
+        return super().bad(command) or unaligned or command["channels"] == 0
 
     def words(self, command: Command) -> list[int]:
-        """Return the words that a command should give."""
-        if self.bad(command):
-            return []
         words = []
         count = command["channels"]
         lanes = self.config.lanes
@@ -80,16 +64,9 @@ class ParameterBench(FetchBench):
             "channels": min(most, int(generator.choice(channels))),
             "shared": int(generator.integers(0, 2)),
         }
-        places = (self.size - size_of(command)) // self.alignment
+        places = (self.size - self.bytes(command)) // self.alignment
         place = int(generator.choice([0, places, int(generator.integers(0, places + 1))]))
         return command | {"address": place * self.alignment, "wait": 15, "index": 0xFFFF}
-
-
-def size_of(command: Command) -> int:
-    """Return a command's bytes in memory."""
-    if command["shared"]:
-        return RECORD + BIAS * command["channels"]
-    return RECORD * command["channels"]
 
 
 @cocotb.test()
@@ -98,11 +75,8 @@ async def every_channel_of_every_bank(dut: Any, idle: float, stall: float, laten
     """Random commands of both kinds give their channels in order, `last` at the end of a bank."""
     bench = ParameterBench(dut, idle, stall, latency)
     generator = rng(1)
-    commands = [bench.random_command(generator, 40) for _ in range(25)]
-    await bench.start(commands)
-    await bench.scoreboard.finish()
+    await bench.run([bench.random_command(generator, 40) for _ in range(25)])
     assert bench.faults == 0
-    assert bench.memory.requested == sum(bench.beats(command) for command in commands)
 
 
 @cocotb.test()
@@ -114,8 +88,7 @@ async def channels_flow_at_the_stated_rate(dut: Any, shared: int) -> None:
     parts = max(1, RECORD // bench.config.port)
     # From a multiple of BURST beats: a burst of one beat or two is over before the next one comes.
     command = {"address": 4096 - BASE, "channels": count, "shared": shared}
-    await bench.start([command] * 3)
-    await bench.scoreboard.finish()
+    await bench.run([command] * 3)
     spent = bench.cycles[-1] - bench.cycles[0] + 1
     report({f"cycles_{shared}": spent})
     if shared:
@@ -171,8 +144,5 @@ async def bad_commands_are_ignored_with_a_fault(dut: Any, tail: int) -> None:
         biases | {"channels": 0},
     ]
     between = [bench.random_command(generator, 20) for _ in commands]
-    both = [command for pair in zip(commands, between, strict=True) for command in pair]
-    await bench.start(both)
-    await bench.scoreboard.finish()
-    assert bench.faults == sum(bench.bad(command) for command in both) > 0
-    assert bench.memory.requested == sum(bench.beats(command) for command in both)
+    await bench.run([command for pair in zip(commands, between, strict=True) for command in pair])
+    assert bench.faults

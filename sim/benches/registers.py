@@ -8,7 +8,6 @@ from typing import Any
 
 import cocotb
 from amaranth.lib import data
-from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
 from eightfold import isa
@@ -18,6 +17,7 @@ from eightfold.sim.bench.registers import AxiLite
 from eightfold.sim.bench.support import (
     clock_cycles,
     configuration,
+    each_cycle,
     parameters,
     pause_channels,
     stall_rng,
@@ -50,15 +50,12 @@ class RegistersBench:
         dut.values.value = 0
         dut.counter_value.value = 0
 
-    async def start(self) -> None:
-        """Reset, count and record acts."""
+    async def start(self, stall: float = 0.0) -> None:
+        """Reset, count and record acts; pause each channel at random, with this probability."""
         await start_clock_and_reset(self.dut)
-        cocotb.start_soon(self._count())
-        cocotb.start_soon(self._watch())
-
-    def stall(self, probability: float) -> None:
-        """Pause each channel at random, differently."""
-        pause_channels(self.axi, dict.fromkeys(("aw", "w", "b", "ar", "r"), probability))
+        each_cycle(self.dut, self._count)
+        each_cycle(self.dut, self._watch)
+        pause_channels(self.axi, dict.fromkeys(("aw", "w", "b", "ar", "r"), stall))
 
     async def write(self, offset: int, contents: bytes) -> None:
         """Write bytes inside of one word, and note what they change."""
@@ -94,25 +91,17 @@ class RegistersBench:
         """Return what the accelerator sees, by offset."""
         return fields(register_layout(Access.READ_WRITE, self.config), self.dut.settings)
 
-    async def _count(self) -> None:
+    def _count(self) -> None:
         """Give the counter that is read in the cycle after, and only then."""
-        edge = RisingEdge(self.dut.clk)
-        while True:
-            await edge
-            value = 0
-            if int(self.dut.counter_read.value):
-                number = FIRST_COUNTER + int(self.dut.counter.value)
-                value = self.expected.get(4 * number, 0)
-            self.dut.counter_value.value = value
+        value = 0
+        if int(self.dut.counter_read.value):
+            number = FIRST_COUNTER + int(self.dut.counter.value)
+            value = self.expected.get(4 * number, 0)
+        self.dut.counter_value.value = value
 
-    async def _watch(self) -> None:
-        layout = register_layout(Access.WRITE_ONE, self.config)
-        edge = RisingEdge(self.dut.clk)
-        while True:
-            await edge
-            for offset, value in fields(layout, self.dut.acts).items():
-                if value:
-                    self.acts.append((self.offsets[offset].name, value))
+    def _watch(self) -> None:
+        found = fields(register_layout(Access.WRITE_ONE, self.config), self.dut.acts)
+        self.acts += [(self.offsets[offset].name, acts) for offset, acts in found.items() if acts]
 
 
 def fields(layout: data.StructLayout, handle: Any) -> dict[int, int]:
@@ -130,8 +119,7 @@ def fields(layout: data.StructLayout, handle: Any) -> dict[int, int]:
 async def words_and_bytes_are_where_they_were_written(dut: Any, stall: float) -> None:
     """Random writes of 1 to 4 bytes and reads, mapped or not."""
     bench = RegistersBench(dut)
-    await bench.start()
-    bench.stall(stall)
+    await bench.start(stall)
     for word in range(0, SPACE, 4):
         await bench.check(word)
     bench.report_values()
@@ -154,8 +142,7 @@ async def words_and_bytes_are_where_they_were_written(dut: Any, stall: float) ->
 async def accesses_at_the_same_time_do_not_disturb_each_other(dut: Any, stall: float) -> None:
     """Many writes under way, in order, with reads of other registers between them."""
     bench = RegistersBench(dut)
-    await bench.start()
-    bench.stall(stall)
+    await bench.start(stall)
     writable = [r.offset for r in isa.REGISTERS if r.access is Access.READ_WRITE]
     half = len(writable) // 2
     for offset in writable[half:]:
@@ -179,8 +166,7 @@ async def accesses_at_the_same_time_do_not_disturb_each_other(dut: Any, stall: f
 async def ones_act_for_one_cycle(dut: Any) -> None:
     """Each write of a write-one register acts once, with the bits of the bytes written."""
     bench = RegistersBench(dut)
-    await bench.start()
-    bench.stall(0.3)
+    await bench.start(0.3)
     expected = []
     for _ in range(60):
         register = bench.rng.choice(isa.REGISTERS)

@@ -9,7 +9,6 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
 from eightfold import isa
@@ -23,6 +22,7 @@ from eightfold.sim.bench.registers import AxiLite, Registers
 from eightfold.sim.bench.support import (
     clock_cycles,
     configuration,
+    each_cycle,
     parameters,
     report,
     rng,
@@ -87,17 +87,14 @@ class Stubs:
         for name in self.ENGINES:
             getattr(dut, f"{name}__done").value = 0
 
-    async def run(self) -> None:
-        """Play the parts for ever."""
-        edge = RisingEdge(self._dut.clk)
-        while True:
-            await edge
-            self.cycle += 1
-            reset = str(self._dut.rst.value) != "0" or bool(self._dut.reset.value)
-            assert not reset or not self.outstanding, "reset while memory has to answer"
-            for name in (*self.ENGINES, *self.FETCHERS):
-                self._serve(name, reset)
-            self._memory(reset)
+    def step(self) -> None:
+        """Play the parts for a cycle."""
+        self.cycle += 1
+        reset = str(self._dut.rst.value) != "0" or bool(self._dut.reset.value)
+        assert not reset or not self.outstanding, "reset while memory has to answer"
+        for name in (*self.ENGINES, *self.FETCHERS):
+            self._serve(name, reset)
+        self._memory(reset)
 
     def _fault_port(self, name: str) -> Any:
         return getattr(self._dut, f"{name}{'__' if name in self.ENGINES else '_'}fault")
@@ -161,12 +158,10 @@ class Stubs:
         self.outstanding = len(self._beats) + send
 
     def _beat(self, offset: int) -> int:
-        words = [
-            int(self.words[place])
-            if 0 <= place < len(self.words)
-            else int(self._rng.getrandbits(32))
-            for place in range(offset // 4, (offset + self._port) // 4)
-        ]
+        place = range(offset // 4, (offset + self._port) // 4)
+        inside = place.start >= 0
+        words = [int(word) for word in self.words[place.start : place.stop]] if inside else []
+        words += [self._rng.getrandbits(32) for _ in range(len(place) - len(words))]
         return sum(word << 32 * i for i, word in enumerate(words))
 
 
@@ -195,29 +190,24 @@ class SequencerBench:
         self.registers = Registers(dut, AxiLite(dut))
         self.trace: list[tuple[int, int]] = []
         self.totals: Counter[str] = Counter()
+        self._done: list[tuple[int, int]] = []  # in the cycle before, as what counts
 
     def random_stream(self, count: int) -> list[RandomCommand]:
         """Return a random stream of so many commands; see `eightfold.sim.stimuli.commands`."""
         return random_stream(self.config, self.rng, count)
 
-    async def watch(self) -> None:
-        """Note what the trace says; start it with ``cocotb.start_soon``."""
-        names = [name for name, _ in isa.COUNTERS]
-        done: list[tuple[int, int]] = []  # in the cycle before, as what counts
-        while True:
-            await clock_cycles(self.dut, 1)
-            if str(self.dut.rst.value) != "0":
-                continue
-            trace = TRACE_LAYOUT.from_bits(int(self.dut.monitor.value))
-            count = int(trace["count"])
-            if count & 1:
-                self.totals.update(name for bit, name in enumerate(names) if count >> bit & 1)
-                self.trace += done
-            done = [
-                (engine, int(trace["index"][engine]))
-                for engine in range(len(isa.Engine))
-                if int(trace["done"]) >> engine & 1
-            ]
+    def watch(self) -> None:
+        """Note what the trace says in a cycle."""
+        if str(self.dut.rst.value) != "0":
+            return
+        trace = TRACE_LAYOUT.from_bits(int(self.dut.monitor.value))
+        count, done = int(trace["count"]), int(trace["done"])
+        if count & 1:
+            counters = enumerate(isa.COUNTERS)
+            self.totals.update(name for bit, (name, _) in counters if count >> bit & 1)
+            self.trace += self._done
+        ended = (engine for engine in range(len(isa.Engine)) if done >> engine & 1)
+        self._done = [(engine, int(trace["index"][engine])) for engine in ended]
 
     async def begin(self, words: NDArray[np.uint32], *, timeout: int = 0) -> None:
         """Ring the doorbell for a stream."""
@@ -262,8 +252,8 @@ class SequencerBench:
 async def running(dut: Any, stream: int, **speed: float) -> SequencerBench:
     """Return a bench with random numbers of its own, its clock and everything around running."""
     bench = SequencerBench(dut, stream, **speed)
-    cocotb.start_soon(bench.stubs.run())
-    cocotb.start_soon(bench.watch())
+    each_cycle(dut, bench.stubs.step)
+    each_cycle(dut, bench.watch)
     await start_clock_and_reset(dut)
     return bench
 
@@ -361,9 +351,7 @@ async def faults_name_engine_and_command(dut: Any, name: str) -> None:
     numbers = {"weights": WEIGHTS, "parameters": PARAMETERS}
     for _ in range(2):
         commands = bench.random_stream(30)
-        victims = [
-            number for number, command in enumerate(commands) if NAMES.get(command.opcode) == name
-        ]
+        victims = [n for n, command in enumerate(commands) if NAMES.get(command.opcode) == name]
         bench.stubs.fault = int(bench.rng.choice(victims))
         if name in numbers:  # the engines wait, so that the run does not end before
             bench.stubs.hang = True
@@ -372,12 +360,10 @@ async def faults_name_engine_and_command(dut: Any, name: str) -> None:
         bench.stubs.code = isa.ErrorCode(int(bench.rng.integers(1, len(isa.ErrorCode))))
         await bench.begin(join(commands))
         bench.stubs.hang = False
-        engine = numbers.get(name)
-        await bench.fail(
-            bench.stubs.code if engine is None else isa.ErrorCode.ADDRESS,
-            isa.Engine[name.upper()].value if engine is None else engine,
-            index,
-        )
+        if name in numbers:
+            await bench.fail(isa.ErrorCode.ADDRESS, numbers[name], index)
+        else:
+            await bench.fail(bench.stubs.code, isa.Engine[name.upper()].value, index)
     await bench.succeed(bench.random_stream(20))
 
 
@@ -434,9 +420,8 @@ async def a_run_without_progress_times_out(dut: Any) -> None:
     stuck[-1].words = isa.END.encode(index=3)
     await bench.begin(join(stuck), timeout=0)
     await clock_cycles(dut, 3000)
-    assert await bench.registers.fields("STATUS") == dict.fromkeys(
-        ("done", "error", "interrupt"), 0
-    ) | {"busy": 1}
+    status = await bench.registers.fields("STATUS")
+    assert status == {"busy": 1, "done": 0, "error": 0, "interrupt": 0}
     assert await bench.registers.read("MOVER_WAIT") > 2500
     await bench.registers.soft_reset()
     await bench.begin(join(stuck), timeout=500)

@@ -10,48 +10,31 @@ import numpy as np
 
 from eightfold.hw.matrix.weight_stream import WeightCommands
 from eightfold.isa import WEIGHTS
-from eightfold.sim.bench.memory_port import STALLS, FetchBench
-from eightfold.sim.bench.support import clock_cycles, configuration, report, rng
+from eightfold.sim.bench.memory_port import STALLS, Command, CommandBench
+from eightfold.sim.bench.support import clock_cycles, report, rng
 from eightfold.target.config import AcceleratorConfig
 
 BASE = 1024
 SIZE = 1 << 16
-BEYOND = 1024
-"""The model's place in memory, its bytes, and the bytes behind it."""
-
-Command = dict[str, int]
+"""The model's place in memory, and its bytes."""
 
 
-class WeightBench(FetchBench):
+class WeightBench(CommandBench):
     """A weight stream with a model of random bytes in memory."""
 
     def __init__(self, dut: Any, idle: float, stall: float, latency: int = 8) -> None:
-        self.config = configuration()
-        contents = rng(0).bytes(BASE + SIZE + BEYOND)
-        streams = "command", "weights"
-        super().__init__(dut, contents, self.config.port, streams, idle, stall, latency)
-        dut.region.value = BASE | SIZE << 32
-
-    async def start(self, commands: list[Command]) -> None:
-        """Reset, expect the words of some commands, and send these."""
-        encoded = [WEIGHTS.encode(**command).tobytes() for command in commands]
-        words = [word for command in commands for word in self.words(command)]
-        await self.begin([int.from_bytes(word, "little") for word in encoded], words)
+        super().__init__(dut, WEIGHTS, "weights", BASE, SIZE, idle, stall, latency)
 
     def bytes(self, command: Command) -> int:
         partial = command["partial"] * command["partial_lanes"]
         return (command["full"] * self.config.lanes + partial) * self.config.weight_word
 
     def bad(self, command: Command) -> bool:
-        outside = command["address"] + self.bytes(command) > SIZE
         lanes = not 1 <= command["partial_lanes"] <= self.config.lanes
         unaligned = command["address"] % self.config.port != 0
-        return outside or unaligned or (lanes and command["partial"] > 0)
+        return super().bad(command) or unaligned or (lanes and command["partial"] > 0)
 
     def words(self, command: Command) -> list[int]:
-        """Return the words that a command should give."""
-        if self.bad(command):
-            return []
         place = BASE + command["address"]
         words = []
         sizes = [self.config.lanes] * command["full"]
@@ -85,12 +68,8 @@ async def every_word_of_every_buffer(dut: Any, idle: float, stall: float, latenc
     """Random commands give their buffers in order, with `last` at the end of each."""
     bench = WeightBench(dut, idle, stall, latency)
     generator = rng(1)
-    commands = [random_command(generator, bench.config, 5) for _ in range(30)]
-    await bench.start(commands)
-    await bench.scoreboard.finish()
+    await bench.run([random_command(generator, bench.config, 5) for _ in range(30)])
     assert bench.faults == 0
-    beats = sum(-(-bench.bytes(command) // bench.config.port) for command in commands)
-    assert bench.memory.requested == beats
 
 
 @cocotb.test()
@@ -104,8 +83,7 @@ async def a_word_per_cycle_from_command_to_command(dut: Any) -> None:
         {"address": port * 16, "full": buffers, "partial": 16, "partial_lanes": 1},
         {"address": 0, "full": 0, "partial": buffers, "partial_lanes": lanes},
     ]
-    await bench.start(commands)
-    await bench.scoreboard.finish()
+    await bench.run(commands)
     spent = bench.cycles[-1] - bench.cycles[0] + 1
     count = len(bench.cycles)
     report({"cycles": spent, "words": count})
@@ -117,8 +95,7 @@ async def a_command_every_eleven_cycles(dut: Any) -> None:
     """Commands of one word each flow at the stated rate."""
     bench = WeightBench(dut, 0.0, 0.0)
     command = {"address": 0, "full": 0, "partial": 1, "partial_lanes": 1}
-    await bench.start([command] * 20)
-    await bench.scoreboard.finish()
+    await bench.run([command] * 20)
     assert bench.cycles[-1] - bench.cycles[-11] <= 10 * WeightCommands.CYCLES
 
 
@@ -176,9 +153,5 @@ async def bad_commands_are_ignored_with_a_fault(dut: Any) -> None:
         {"address": 0, "full": 1, "partial": 0, "partial_lanes": 255},
     ]
     between = [random_command(generator, config, 3) for _ in commands]
-    both = [command for pair in zip(commands, between, strict=True) for command in pair]
-    await bench.start(both)
-    await bench.scoreboard.finish()
-    assert bench.faults == sum(bench.bad(command) for command in both) > 0
-    beats = sum(-(-bench.bytes(c) // port) for c in both if not bench.bad(c))
-    assert bench.memory.requested == beats
+    await bench.run([command for pair in zip(commands, between, strict=True) for command in pair])
+    assert bench.faults

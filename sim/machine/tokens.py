@@ -401,7 +401,4 @@ def made(config: AcceleratorConfig, command: Decoded) -> int:
 def taken(command: Decoded) -> dict[isa.Opcode, int]:
     """Return how many weight buffers and parameter banks a MATRIX takes."""
     matrix = isa.Matrix(**command.fields)
-    return {
-        isa.Opcode.WEIGHTS: matrix.passes,
-        isa.Opcode.PARAMETERS: matrix.groups * matrix.last,
-    }
+    return {isa.Opcode.WEIGHTS: matrix.passes, isa.Opcode.PARAMETERS: matrix.groups * matrix.last}

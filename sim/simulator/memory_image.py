@@ -77,10 +77,11 @@ class MemoryImage:
             raise ValueError(f"{len(contents)} bytes at {offset} are not within {name}")
         self.contents[start : start + len(contents)] = np.frombuffer(contents, np.uint8)
 
-    def changed_outside(self, name: str, found: NDArray[np.uint8]) -> NDArray[np.intp]:
-        """Return the places, outside of a region, where the memory is not as it was."""
+    def changed_outside(self, found: NDArray[np.uint8], *names: str) -> NDArray[np.intp]:
+        """Return the places, outside of some regions, where the memory is not as it was."""
         differs = found != self.contents
-        differs[self.regions[name].part] = False
+        for name in names:
+            differs[self.regions[name].part] = False
         return np.flatnonzero(differs)
 
 
