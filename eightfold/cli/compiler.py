@@ -66,7 +66,7 @@ class _Bytes(click.ParamType):
 
 
 def _known_rules(context: click.Context, param: click.Parameter, names: tuple[str, ...]) -> Any:
-    from eightfold.compiler.rewrite import unknown_rule
+    from eightfold.compiler.rewrite.rules import unknown_rule
 
     if wrong := unknown_rule(names):
         raise click.BadParameter(wrong)

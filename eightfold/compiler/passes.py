@@ -21,7 +21,8 @@ from eightfold.compiler.network import (
     Strategy,
     compile_operators,
 )
-from eightfold.compiler.rewrite import Rewritten, rewrite
+from eightfold.compiler.rewrite.draft import Rewritten
+from eightfold.compiler.rewrite.rules import rewrite
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
 from eightfold.operators import host_operators
@@ -173,8 +174,8 @@ def prepare(
     """Rewrite a graph, and compile it; as `compile_network`, which also says what is raised.
 
     ``graph`` is from `eightfold.operators.load_int8`, which says of other element types how to
-    convert them. ``no_rewrite``: names of `eightfold.compiler.rewrite.RULES` that are not applied,
-    or ``all``; ``cascade``: whether chains of operators may run strip by strip.
+    convert them. ``no_rewrite``: names of `eightfold.compiler.rewrite.rules.RULES` that are not
+    applied, or ``all``; ``cascade``: whether chains of operators may run strip by strip.
     """
     with_folded_operands(graph, reference)  # before rules go by the shapes that the file declares
     with _rare_collections():

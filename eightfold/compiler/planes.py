@@ -1,6 +1,6 @@
 """Which tensors have their columns in planes, and the convolutions that write such tensors.
 
-`eightfold.compiler.steps.side_by_side` says what planes are: they are for a depthwise step with a
+`eightfold.compiler.steps.depthwise` says what planes are: they are for a depthwise step with a
 stride. Each plane is computed by a convolution of its own, whose outputs are every n-th column of
 the result; as ever, few channels share a pass with those of the next columns of their plane.
 """
@@ -14,7 +14,7 @@ from eightfold.compiler.emit.staging import Staging
 from eightfold.compiler.step_program import StepProgram
 from eightfold.compiler.steps.channelwise import DepthwiseConvolution
 from eightfold.compiler.steps.convolution import Convolution, vectors, widened
-from eightfold.compiler.steps.side_by_side import best_side_by_side, planes
+from eightfold.compiler.steps.depthwise import best_side_by_side, planes
 from eightfold.compiler.steps.step import Step, UnaryStep
 from eightfold.compiler.steps.windowed import LONGEST
 from eightfold.estimate.cost import MATRIX_APART

@@ -77,11 +77,6 @@ def estimate_network(streams: Iterable[Stream], memory: MemoryTiming = IDEAL) ->
     return estimate(streams, memory).cycles
 
 
-def estimate_operators(stream: Stream, memory: MemoryTiming = IDEAL) -> dict[int, int]:
-    """Return the estimated cycles of a stream's operators, by index."""
-    return _of_operators(stream, _simulate_once(stream.config, stream.issued, memory))
-
-
 def estimate_stream(
     config: AcceleratorConfig, issued: Sequence[Issued], memory: MemoryTiming = IDEAL
 ) -> tuple[dict[int, int], int]:

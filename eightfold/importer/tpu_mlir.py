@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
-from eightfold.compiler.tpu_mlir.program import TO_NCHW, TO_NHWC, Form, Program, Value
+from eightfold.compiler.tpu_mlir.network import TO_NCHW, TO_NHWC, Form, Program, Value
 from eightfold.golden.errors import SpecError
 from eightfold.golden.tpu_mlir import numbers, windows
 from eightfold.importer import openvino_ir

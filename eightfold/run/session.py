@@ -104,9 +104,9 @@ class Session(Closing):
     - ``max_memory``, ``max_elements``: limits of a model, in bytes of a run and in elements of a
       tensor; None: as `eightfold.operators.Limits` says. A model beyond them is refused before it
       allocates anything.
-    - ``no_rewrite``: names of `eightfold.compiler.rewrite.RULES` that are not applied to the graph
-      before it is compiled, or ``all``; ``cascade``: whether chains of operators may run strip by
-      strip.
+    - ``no_rewrite``: names of `eightfold.compiler.rewrite.rules.RULES` that are not applied to the
+      graph before it is compiled, or ``all``; ``cascade``: whether chains of operators may run
+      strip by strip.
     - ``fast``: leave out the undisturbed pass in the simulator. Cycles are always those of a pass
       that stores only what the network needs, in a memory that does not pause; ``compare``,
       ``all_tensors`` and ``stall`` disturb that, and a run with them comes after such a pass, whose
@@ -187,7 +187,7 @@ class Session(Closing):
         self.trace = trace
         self.progress = progress
         if no_rewrite:
-            from eightfold.compiler.rewrite import unknown_rule
+            from eightfold.compiler.rewrite.rules import unknown_rule
 
             if wrong := unknown_rule(no_rewrite):
                 raise InputError(f"no_rewrite: {wrong}")
@@ -408,7 +408,7 @@ class Session(Closing):
         Returns the results, and the outputs of each in the undisturbed pass, none without it.
         """
         # The simulator's packages are needed, and loaded, only here.
-        from eightfold.compiler.rewrite import rebuild
+        from eightfold.compiler.rewrite.draft import rebuild
 
         options = {"compare": asked.compare, "all_tensors": asked.all_tensors, "stall": self.stall}
         disturbed = ", ".join(name for name, given in options.items() if given)
@@ -465,7 +465,7 @@ class Session(Closing):
         stall: float = 0.0,
     ) -> "list[NetworkRun]":
         """Return each inference of a compiled network on the accelerator."""
-        from eightfold.compiler.rewrite import run_operators
+        from eightfold.compiler.rewrite.draft import run_operators
         from eightfold.sim.simulator.runner import BenchFailed
 
         rewritten = prepared.rewritten

@@ -20,7 +20,7 @@ from eightfold import isa
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.progress import OnProgress
 from eightfold.compiler import Compiled, CompiledNetwork
-from eightfold.compiler.tpu_mlir.program import Program
+from eightfold.compiler.tpu_mlir.network import Program
 from eightfold.golden.tpu_mlir.numbers import from_int8, to_int8
 from eightfold.isa.shares import Work, shares, work
 from eightfold.model import Graph, Operator
@@ -291,7 +291,7 @@ def run_program(
     seed: int = 0,
     progress: OnProgress | None = None,
 ) -> ProgramRun:
-    """Run a file of `eightfold.compiler.tpu_mlir.program`.
+    """Run a file of `eightfold.compiler.tpu_mlir.network`.
 
     Raises `InputError` if the file or the inputs are bad, a tool is missing, or the network does
     not fit.

@@ -15,7 +15,7 @@ from eightfold.common.errors import InputError
 from eightfold.compiler import Compiled, CompiledNetwork
 from eightfold.compiler.artifacts import write_compiled
 from eightfold.compiler.passes import Prepared, prepare
-from eightfold.compiler.rewrite import run_operators
+from eightfold.compiler.rewrite.draft import run_operators
 from eightfold.estimate import estimate_network
 from eightfold.golden.quantization import Reference
 from eightfold.isa import Space

@@ -17,7 +17,7 @@ from eightfold.cases.networks import DRAWN, MAX_ELEMENTS, network_rng, odd_netwo
 from eightfold.common.errors import InputError
 from eightfold.compiler import HARDWARE, Compiled, compile_network
 from eightfold.compiler.passes import Prepared, prepare
-from eightfold.compiler.rewrite import rebuild
+from eightfold.compiler.rewrite.draft import rebuild
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
 from eightfold.operators import load_model, run_graph

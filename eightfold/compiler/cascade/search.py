@@ -19,7 +19,7 @@ from eightfold.compiler.exact import CompileError
 from eightfold.compiler.network import Compiled
 from eightfold.compiler.step_program import Chains, Proposal
 from eightfold.estimate.cost import STEP_START
-from eightfold.estimate.estimate import estimate_operators
+from eightfold.estimate.estimate import estimate_network
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import IDEAL, MemoryTiming
 
@@ -69,7 +69,7 @@ def best_cascades(
     if not plan.segments:
         return alone
     costs = search.compared() if len(alone.issued) > LONG else None
-    before = costs[0] if costs else estimate_operators(alone, memory)
+    before = costs[0] if costs else estimate_network([alone], memory)
     best = alone
     cycles = before
     used = dict[int, Cascade]()
@@ -82,7 +82,7 @@ def best_cascades(
         except (CompileError, Overfull, Impossible):
             left -= len(alone.issued) // 4
             continue
-        found = costs[1] if costs else estimate_operators(compiled, memory)
+        found = costs[1] if costs else estimate_network([compiled], memory)
         left -= len(compiled.issued)
         if sum(found.values()) < sum(cycles.values()):
             best, cycles = compiled, found

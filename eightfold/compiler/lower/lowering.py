@@ -16,6 +16,7 @@ from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator
 from eightfold.operators import unsupported
+from eightfold.operators.movement import MOVEMENT
 from eightfold.target.config import AcceleratorConfig
 
 
@@ -33,32 +34,7 @@ class Lowered:
 
 
 METHODS: dict[str, Callable[[Call], Step | tuple[Step, ...]]] = {
-    **dict.fromkeys(
-        (
-            "ASSIGN_VARIABLE",
-            "BATCH_TO_SPACE_ND",
-            "BROADCAST_TO",
-            "CONCATENATION",
-            "DEPTH_TO_SPACE",
-            "EXPAND_DIMS",
-            "MIRROR_PAD",
-            "PACK",
-            "PAD",
-            "READ_VARIABLE",
-            "RESHAPE",
-            "REVERSE_V2",
-            "SLICE",
-            "SPACE_TO_BATCH_ND",
-            "SPACE_TO_DEPTH",
-            "SPLIT",
-            "SPLIT_V",
-            "SQUEEZE",
-            "STRIDED_SLICE",
-            "TILE",
-            "UNPACK",
-        ),
-        lower_movement.moved,
-    ),
+    **dict.fromkeys(MOVEMENT, lower_movement.moved),  # unless it is below
     **dict.fromkeys(lower_pointwise.OF_ONE_BYTE, lower_pointwise.table),
     **dict.fromkeys(
         ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),

@@ -11,9 +11,8 @@ from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.regions import Part, Tile, halvings, part_bytes, parts
 from eightfold.compiler.emit.staging import NoRoomError, Staging, fits
 from eightfold.compiler.steps.dense import Channels, Outputs, Summed
-from eightfold.compiler.steps.depthwise import Depthwise
+from eightfold.compiler.steps.depthwise import Depthwise, emit_side_by_side
 from eightfold.compiler.steps.elementwise import RUN
-from eightfold.compiler.steps.side_by_side import emit_side_by_side
 from eightfold.compiler.steps.windowed import LONGEST, Axis, Windowed, alike
 from eightfold.estimate.cost import LATENCY, matrix_cycles
 from eightfold.isa import Engine, Matrix, Reduce, Requantize, Vector
@@ -108,7 +107,7 @@ def _windows(reduce: Reduce, fill: int, requantize: Requantize) -> Vector:
 class DepthwiseConvolution(SummedByChannel):
     """DEPTHWISE_CONV_2D with as many outputs as inputs, int8 ``weights`` (kh, kw, channels).
 
-    The columns of the source lie in so many ``planes`` (`eightfold.compiler.steps.side_by_side`).
+    The columns of the source lie in so many ``planes`` (`eightfold.compiler.steps.depthwise`).
     """
 
     weights: np.ndarray

@@ -11,7 +11,7 @@ import pytest
 
 from eightfold import isa
 from eightfold.compiler import Compiled, best_cascades, planes
-from eightfold.compiler.steps.side_by_side import SideBySide
+from eightfold.compiler.steps.depthwise import SideBySide
 from eightfold.model import Graph
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from eightfold.target.memory import PROFILES

@@ -12,7 +12,7 @@ from eightfold.compiler import compile_network
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.estimate import moves, timing
 from eightfold.estimate.cost import LATENCY, MATRIX_APART, MOVE_COMMAND, quick
-from eightfold.estimate.estimate import estimate_network, estimate_operators, estimate_stream
+from eightfold.estimate.estimate import estimate_network, estimate_stream
 from eightfold.hw.array.mac_array import latency
 from eightfold.isa import Engine, Space, shares
 from eightfold.isa.issued import Interval, Stream
@@ -279,7 +279,7 @@ def test_no_network_is_faster_than_its_vectors_and_its_weights(seed: int, config
     graph = load_model(random_network(network_rng(seed))[0])
     network = compile_network(graph, CONFIGS[config], fallback=True)
     for stream in network.streams:
-        assert sum(estimate_operators(stream).values()) >= floor(stream)
+        assert sum(estimate_network([stream]).values()) >= floor(stream)
 
 
 def test_operators_without_commands_take_no_time() -> None:
@@ -289,7 +289,7 @@ def test_operators_without_commands_take_no_time() -> None:
     issued = tuple(emitter.issued)
     # The last operator of a stream has the time from its last command to the end.
     stream = Stream(config=emitter.config, issued=issued, operators=(0, 1))
-    assert estimate_operators(stream) == {0: total - timing.END, 1: timing.END}
+    assert estimate_network([stream]) == {0: total - timing.END, 1: timing.END}
 
 
 @pytest.mark.slow

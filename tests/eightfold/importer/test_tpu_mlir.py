@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.compiler.tpu_mlir.program import Program
+from eightfold.compiler.tpu_mlir.network import Program
 from eightfold.golden.tpu_mlir.numbers import to_int8
 from eightfold.importer import Refused
 from eightfold.importer.network import Layer, Network

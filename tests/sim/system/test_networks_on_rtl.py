@@ -10,7 +10,7 @@ from eightfold.campaign.records import Unit
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import HARDWARE, CompiledNetwork, best_cascades, compile_network
 from eightfold.compiler.network import Strategy
-from eightfold.compiler.rewrite import rewrite
+from eightfold.compiler.rewrite.rules import rewrite
 from eightfold.estimate import estimate_network
 from eightfold.model import Graph
 from eightfold.operators import load_model, run_graph

@@ -9,7 +9,8 @@ import numpy as np
 from eightfold.compiler import Compiled, best_cascades, compile_network
 from eightfold.compiler.network import Strategy
 from eightfold.compiler.passes import prepare
-from eightfold.compiler.rewrite import NAMES, Rewritten, rebuild
+from eightfold.compiler.rewrite.draft import Rewritten, rebuild
+from eightfold.compiler.rewrite.rules import NAMES
 from eightfold.golden.quantization import Reference
 from eightfold.isa import Space
 from eightfold.isa.decode import line, read_stream

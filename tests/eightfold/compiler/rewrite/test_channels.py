@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eightfold.compiler.rewrite import compact, intervals, rewrite
+from eightfold.compiler.rewrite import compact, intervals
 from eightfold.compiler.rewrite.intervals import Intervals
+from eightfold.compiler.rewrite.rules import rewrite
 from eightfold.model import Graph, Operator
 from eightfold.operators import run_graph
 from eightfold.target.config import PRESETS

@@ -13,7 +13,7 @@ from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.compiler import compile_network
 from eightfold.compiler.passes import prepare
-from eightfold.compiler.rewrite import NAMES, rewrite
+from eightfold.compiler.rewrite.rules import NAMES, rewrite
 from eightfold.estimate.estimate import estimate_network
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph

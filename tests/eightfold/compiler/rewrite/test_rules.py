@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.compiler.rewrite import NAMES, Rewritten, elements, fusion, moves, rewrite, rules
-from eightfold.compiler.rewrite.draft import Draft
+from eightfold.compiler.rewrite import elements, fusion, moves, rules
+from eightfold.compiler.rewrite.draft import Draft, Rewritten
+from eightfold.compiler.rewrite.rules import NAMES, rewrite
 from eightfold.model import Graph, Operator
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model

@@ -12,7 +12,7 @@ import pytest
 from eightfold import Session
 from eightfold.compiler import CompiledNetwork, compile_network
 from eightfold.compiler.passes import Prepared
-from eightfold.compiler.rewrite import rewrite
+from eightfold.compiler.rewrite.rules import rewrite
 from eightfold.estimate.estimate import estimate, estimate_stream
 from eightfold.isa import COUNTERS
 from eightfold.isa.shares import Work
