@@ -122,11 +122,11 @@ def verilog(
 
 def _descriptions(folder: Path, configs: dict[str, AcceleratorConfig], prefix: str) -> list[Path]:
     """Write the file list, and the core with all that its targets read besides the Verilog."""
-    from eightfold.compiler.artifacts import CONVERSIONS, check_files
+    from eightfold.compiler.artifacts import check_files
     from eightfold.compiler.driver import driver_files
 
     default = next(iter(configs))
-    driver = driver_files(CONVERSIONS) | {MODEL_HEADER: model_header(prefix)}
+    driver = driver_files() | {MODEL_HEADER: model_header(prefix)}
     contents = {f"{CHECK}/{name}": content for name, content in driver.items()}
     own = {
         config: {f"{CHECK}/{config}/{name}": text for name, text in check_files(sizes).items()}

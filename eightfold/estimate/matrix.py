@@ -79,7 +79,6 @@ class WeightBuffers:
         self._free = self._cycle = 0
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
-        """Take a WEIGHTS command."""
         taken = max(cycle, self._free)
         begun = yield from self.fetch.free(taken + timing.WEIGHT_PARSE)
         self._free = begun + timing.WEIGHT_COMMAND
@@ -124,7 +123,6 @@ class ParameterBanks:
         clock.start(self._load())
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
-        """Take a PARAMETERS command."""
         taken = max(cycle, self._free)
         begun = yield from self._fetch.free(taken + timing.PARAMETER_PARSE)
         self._free = begun + timing.PARAMETER_COMMAND
@@ -148,7 +146,6 @@ class ParameterBanks:
         self._freed.tell()
 
     def _load(self) -> Process[None]:
-        """Fill bank after bank."""
         cycle = 0
         while True:
             while not self._commands:
@@ -223,7 +220,6 @@ class Matrix:
         clock.start(self._run())
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
-        """Take a MATRIX command."""
         while self._walks:
             yield self._changed
         taken = max(cycle, self._free)

@@ -190,7 +190,6 @@ class Fetch:
         yield from ()
 
     def _free(self, beats: int) -> None:
-        """Free the places of beats."""
         if beats:
             self._room += beats
             self._freed.tell()

@@ -150,7 +150,6 @@ class Mover:
         clock.start(self._write())
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
-        """Take a MOVE or GATHER command."""
         while self._move:
             yield self._changed
         taken = max(cycle, self._free)

@@ -38,7 +38,6 @@ class Vector:
         clock.start(self._run())
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
-        """Take a VECTOR command."""
         while self._job:
             yield self._changed
         taken = max(cycle, self._free) + 1

@@ -60,7 +60,6 @@ class TensorReport:
         return within and not self.causes[UNEXPLAINED]
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data."""
         return {**vars(self), "causes": dict(self.causes), "explained": self.explained}
 
 
@@ -75,7 +74,6 @@ class Comparison:
 
     @property
     def explained(self) -> bool:
-        """Whether every tensor is."""
         return all(each.explained for each in self.tensors)
 
     def verdict(self) -> str:
@@ -91,7 +89,6 @@ class Comparison:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data."""
         tensors = [each.as_json() for each in self.tensors]
         return {**vars(self), "form": FORM, "tensors": tensors, "explained": self.explained}
 
@@ -195,7 +192,6 @@ class _Comparer:
         return self.low.places[tensor].stored(values)
 
     def reports(self) -> list[TensorReport]:
-        """Return a report for each tensor."""
         bounds: dict[str, int] = {}
         found = []
         for name in self.network.inputs:

@@ -108,7 +108,6 @@ class Lowering:
         return tuple(shape[axis] for axis in TO_NHWC) if len(shape) == 4 else shape
 
     def codes(self, name: str) -> Codes:
-        """Return the codes of a value."""
         return self.ranges.codes[self.ranges.tensor_of[name]]
 
     def place(self, name: str) -> Place:
@@ -122,7 +121,6 @@ class Lowering:
         return self.network.shapes[self.ranges.before.get(name, name)]
 
     def rank(self, name: str) -> int:
-        """Return the rank of a value."""
         return len(self.shape_of(name))
 
     def _new(self, name: str, shape: Sequence[int] | None = None, label: str = "") -> Place:

@@ -281,7 +281,6 @@ class _Maker:
         self.forms.append(Form("leaky_relu", operands, _relu(value, value)))
 
     def program(self) -> Program:
-        """Return the network."""
         outputs = tuple(self.numbers[name] for name in self.network.outputs)
         return Program(tuple(self.values), len(self.network.inputs), outputs, tuple(self.forms))
 
@@ -306,7 +305,6 @@ class _Maker:
         return self.values[-1]
 
     def of(self, name: str) -> Value:
-        """Return a value that was added."""
         return self.values[self.numbers[name]]
 
     def form(self, name: str, layer: Layer, options: Mapping[str, Any]) -> None:

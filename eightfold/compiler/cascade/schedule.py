@@ -148,7 +148,6 @@ class Track:
 
     @classmethod
     def empty(cls, strips: int) -> "Track":
-        """Return a track without rows."""
         needed, new, held, moved = ([NONE] * strips for _ in range(4))
         return cls(needed, new, held, [0] * strips, moved)
 

@@ -1,6 +1,6 @@
 """A cascade as one step of a program; which were chosen, and why."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -55,7 +55,6 @@ class Cascade(Step):
         return self.schedule(frozenset(outside)).buffers[1]
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
-        """Emit all commands, image by image and strip by strip."""
         outside = frozenset(staging.outside(self.uses))
         Strips(self, self.schedule(outside), emitter, staging).emit()
 
@@ -70,7 +69,6 @@ class Strips:
     staging: Staging
 
     def emit(self) -> None:
-        """Emit the commands of all images."""
         chain, (offsets, _) = self.schedule.chain, self.schedule.buffers
         self._base = {p: self.staging.room[0] + offset for p, offset in offsets.items()}
         self.emitter.operator = self.cascade.owners[0]
@@ -179,10 +177,8 @@ class Strips:
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """A cascade: its operators, its strips, what becomes of its tensors.
+    """A cascade: its operators, its strips, what becomes of its ``tensors``, in words.
 
-    Tensors: ``loaded`` and ``stored`` strip by strip, ``resident`` ones whole in the scratchpad,
-    ``kept`` ones whose halo stays, ``recomputed`` those whose halo is computed or loaded again.
     ``room`` is what its buffers take, in bytes; ``cycles`` by the estimate, ``alone`` those of its
     operators layer by layer.
     """
@@ -190,11 +186,7 @@ class Chosen:
     operators: tuple[int, ...]
     strips: int
     height: int
-    loaded: tuple[int, ...]
-    stored: tuple[int, ...]
-    resident: tuple[int, ...]
-    kept: tuple[int, ...]
-    recomputed: tuple[int, ...]
+    tensors: Mapping[str, Sequence[int]]
     room: int
     cycles: int
     alone: int
@@ -224,18 +216,20 @@ def chosen(
     ``outside``: the tensors that are not in the scratchpad; ``cycles`` and ``alone`` by operator.
     """
     schedule = cascade.schedule(outside)
-    chain = schedule.chain
-    computed = [tensor for tensor in chain.buffered if schedule.overlaps(tensor)]
+    chain, again = schedule.chain, cascade.choice.recomputed
+    halos = [tensor for tensor in chain.buffered if schedule.overlaps(tensor)]
     operators = tuple(dict.fromkeys(cascade.owners))
     return Chosen(
         operators=operators,
         strips=schedule.strips,
         height=cascade.choice.height,
-        loaded=tuple(chain.loaded),
-        stored=tuple(tensor for tensor in cascade.targets if tensor in outside),
-        resident=tuple(tensor for tensor in cascade.uses if tensor not in outside),
-        kept=tuple(tensor for tensor in computed if tensor not in cascade.choice.recomputed),
-        recomputed=tuple(tensor for tensor in computed if tensor in cascade.choice.recomputed),
+        tensors={
+            "loaded strip by strip": chain.loaded,
+            "stored strip by strip": [tensor for tensor in cascade.targets if tensor in outside],
+            "whole in the scratchpad": [tensor for tensor in cascade.uses if tensor not in outside],
+            "halo kept": [tensor for tensor in halos if tensor not in again],
+            "halo again": [tensor for tensor in halos if tensor in again],
+        },
         room=schedule.buffers[1],
         cycles=sum(cycles[operator] for operator in operators),
         alone=sum(alone[operator] for operator in operators),
@@ -259,12 +253,6 @@ def explain(graph: Graph, decision: Decision | None) -> Iterator[str]:
             f"strips of {each.height} rows, {each.room:,} bytes of buffers; {each.cycles:,} "
             f"cycles, {each.alone:,} layer by layer"
         )
-        for what, tensors in (
-            ("loaded strip by strip", each.loaded),
-            ("stored strip by strip", each.stored),
-            ("whole in the scratchpad", each.resident),
-            ("halo kept", each.kept),
-            ("halo again", each.recomputed),
-        ):
+        for what, tensors in each.tensors.items():
             if tensors:
                 yield f"  {what}: tensors {', '.join(map(str, tensors))}"

@@ -206,7 +206,6 @@ class Trial:
 
     @cached_property
     def cycles(self) -> int:
-        """The cycles of all images."""
         return self._costs.cycles(self._schedule)
 
 

@@ -11,20 +11,24 @@ from eightfold.isa.headers import PREFIX, c_header
 
 FOLDER = Path(__file__).parent
 
-SOURCES = ("eightfold.h", "eightfold.c", "bench.h", "bench.cpp")
+SOURCES = ("eightfold.h", "eightfold.c", "eightfold_convert.h", "bench.h", "bench.cpp")
 """Files that are written as they are."""
 
 _CACHE_LINE = 64
 """EIGHTFOLD_ALIGNMENT: arenas are whole lines, so that no neighbour is invalidated with them."""
 
 
-def driver_files(conversions: str) -> dict[str, Content]:
-    """Return the driver's files by their names; ``conversions`` are its functions of float32."""
-    head = "#ifndef EIGHTFOLD_CONVERT_H\n#define EIGHTFOLD_CONVERT_H\n\n"
-    head += "#include <stddef.h>\n#include <stdint.h>\n\n"
-    end = "\n#endif /* EIGHTFOLD_CONVERT_H */\n"
+def driver_files() -> dict[str, Content]:
+    """Return the driver's files by their names."""
     files: dict[str, Content] = {name: (FOLDER / name).read_text("utf-8") for name in SOURCES}
-    return files | {"eightfold_isa.h": c_header(), "eightfold_convert.h": head + conversions + end}
+    return files | {"eightfold_isa.h": c_header()}
+
+
+def conversions() -> str:
+    """Return the functions of eightfold_convert.h, which headers of networks have too."""
+    whole = (FOLDER / "eightfold_convert.h").read_text("utf-8")
+    end = "#endif /* EIGHTFOLD_CONVERSIONS */\n"
+    return whole[whole.index("#ifndef EIGHTFOLD_CONVERSIONS") : whole.index(end)] + end
 
 
 def c_arrays(

@@ -39,7 +39,6 @@ class ModelImage:
         return self._known[content]
 
     def __bytes__(self) -> bytes:
-        """Return the image."""
         return bytes(self._content)
 
 
@@ -137,7 +136,6 @@ class Emitter:
         self._issue(isa.begin(self.config))
 
     def end(self) -> None:
-        """End the stream."""
         self._issue(isa.End())
 
     def weights(self, buffers: Iterable[np.ndarray]) -> None:
@@ -274,7 +272,6 @@ class Emitter:
         return number
 
     def matrix(self, command: isa.Matrix, reads: Interval, writes: Interval | None) -> None:
-        """Emit a MATRIX command."""
         self._issue(command, (reads,), (writes,) if writes else ())
 
     def vector(self, command: isa.Vector, reads: Iterable[Interval], writes: Interval) -> None:

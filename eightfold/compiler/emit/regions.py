@@ -128,7 +128,6 @@ Part = tuple[range, range, range]
 
 
 def part_bytes(part: Part) -> int:
-    """Return the bytes of a part."""
     return prod(map(len, part))
 
 

@@ -286,17 +286,13 @@ def compact(draft: Draft) -> None:
             inputs[position] = number
         outputs = tuple(narrowed.get(tensor, tensor) for tensor in operator.outputs)
         draft.replace(operator, replace(operator, inputs=tuple(inputs), outputs=outputs))
-    _say(draft, graph.operators, kept)
-
-
-Kept = dict[int, np.ndarray]
-
-
-def _say(draft: Draft, operators: tuple[Operator, ...], kept: Kept) -> None:
-    for operator in operators:
+    for operator in graph.operators:
         for tensor in set(operator.outputs) & kept.keys():
             count = draft.tensors[tensor].shape[-1]
             draft.say("channels", [operator.index], f"{len(kept[tensor])} of {count} channels")
+
+
+Kept = dict[int, np.ndarray]
 
 
 def _chosen(tensor: Tensor, kept: Kept) -> np.ndarray:

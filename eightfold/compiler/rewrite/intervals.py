@@ -171,7 +171,9 @@ class Intervals:
             return None
         first, second = (self[call.input(position).index] for position in (0, 1))
         corners = [
-            computed(self._graph, call.operator, self._reference, *map(_codes, ends))
+            computed(
+                self._graph, call.operator, self._reference, *(end.astype(np.int8) for end in ends)
+            )
             for ends in (
                 (first.low, second.low),
                 (first.low, second.high),
@@ -217,10 +219,6 @@ class Intervals:
             np.concatenate([part.low for part in parts]),
             np.concatenate([part.high for part in parts]),
         )
-
-
-def _codes(values: Ints) -> NDArray[np.int8]:
-    return values.astype(np.int8)
 
 
 def _requantized(call: OperatorCall, accumulators: Ints) -> Ints:

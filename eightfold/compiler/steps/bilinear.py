@@ -107,7 +107,6 @@ class Bilinear(UnaryStep):
 
     @property
     def outputs(self) -> int:
-        """Output rows."""
         return self.target_shape[1]
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
@@ -177,7 +176,6 @@ def _without_repetition(products: NDArray[np.int64]) -> tuple[NDArray[np.int32],
 
 
 def _emit_patch(emitter: Emitter, patch: Patch, source: Tile, target: Tile, weights: int) -> None:
-    """Emit the commands of a patch."""
     loops = [
         (count, tap * source.row_pitch, output * target.row_pitch)
         for count, (output, tap) in patch.rows.loops

@@ -101,8 +101,23 @@ class Im2col:
 
     def copy(self, emitter: Emitter, space: Space, source: Tile, room: int, columns: range) -> None:
         """Copy what some strips have of the input, whose ``source`` addresses are in a space."""
+        x, depth = self.kernel.columns, self.kernel.depth
         for part in alike(columns, self.clipped):
-            self._copy(emitter, space, source, room, part)
+            left, right = self.clipped(part.start)
+            width = x.kernel - left - right
+            if width <= 0:
+                continue
+            start = x.start(part.start) + left
+            into = room + part.start * self.strip + left * depth
+            emitter.move(
+                (space, source.at(self.rows.start, start)),
+                (Space.SCRATCHPAD, into),
+                width * depth,
+                [
+                    (len(part), x.stride * source.pixel_pitch, self.strip),
+                    (len(self.rows), source.row_pitch, self.line),
+                ],
+            )
 
     def multiply(self, emitter: Emitter, target: Tile, room: int, columns: range) -> None:
         """Emit the commands for some strips."""
@@ -143,27 +158,6 @@ class Im2col:
         for part in alike(columns, lambda column: any(self.clipped(column))):
             if any(self.clipped(part.start)):
                 yield part
-
-    def _copy(
-        self, emitter: Emitter, space: Space, source: Tile, room: int, columns: range
-    ) -> None:
-        """Copy what strips that lack the same columns have of the input."""
-        x, depth = self.kernel.columns, self.kernel.depth
-        left, right = self.clipped(columns.start)
-        width = x.kernel - left - right
-        if width <= 0:
-            return
-        start = x.start(columns.start) + left
-        into = room + columns.start * self.strip + left * depth
-        emitter.move(
-            (space, source.at(self.rows.start, start)),
-            (Space.SCRATCHPAD, into),
-            width * depth,
-            [
-                (len(columns), x.stride * source.pixel_pitch, self.strip),
-                (len(self.rows), source.row_pitch, self.line),
-            ],
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,7 +54,6 @@ class Depthwise(Kernel):
         )
 
     def some(self, channels: range) -> "Depthwise":
-        """Return the kernel of some channels."""
         part = slice(channels.start, channels.stop)
         parameters = {name: values[part] for name, values in self.parameters.items()}
         return replace(self, weights=self.weights[:, :, part], parameters=parameters)
@@ -346,7 +345,6 @@ class SideBySide:
         )
 
     def emit(self, emitter: Emitter, source: Tile, target: Tile) -> None:
-        """Emit the commands."""
         columns = self.outputs[1]
         wide = replace(
             target,

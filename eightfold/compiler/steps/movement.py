@@ -385,7 +385,6 @@ class Gather(Step):
 
     @property
     def feature(self) -> str:
-        """GATHER."""
         return "gather"
 
     def room(self, config: AcceleratorConfig) -> int:

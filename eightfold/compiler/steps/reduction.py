@@ -276,9 +276,9 @@ class ScaledRows(UnaryStep):
             offset = rows.start * self.length
             size = len(rows) * self.length
             staging.begin(room(len(rows)))
-            source, target = self._places(staging, offset, size)
-            emit_scaled_rows(emitter, self.scaling, source, target, len(rows), self.length)
-            staging.store(self.target, offset, size, target)
+            places = self._places(staging, offset, size)
+            self._commands(emitter, places, len(rows), self.length, self.scaling.row)
+            staging.store(self.target, offset, size, places[1])
 
     def _places(self, staging: Staging, offset: int, size: int) -> tuple[int, int]:
         """Return the scratchpad addresses of some bytes of both tensors, the source's loaded."""
@@ -300,49 +300,45 @@ class ScaledRows(UnaryStep):
             for part in parts(range(self.length), size):
                 offset = start + part.start
                 staging.begin(fits([len(part)] * outside))
-                source, target = self._places(staging, offset, len(part))
+                places = self._places(staging, offset, len(part))
                 resume = kind == self.scaling.row or part.start > 0
-                emit_scaled_rows(
-                    emitter, self.scaling, source, target, 1, len(part), kind=kind, resume=resume
-                )
+                self._commands(emitter, places, 1, len(part), kind, resume)
                 if kind == self.scaling.row:
-                    staging.store(self.target, offset, len(part), target)
+                    staging.store(self.target, offset, len(part), places[1])
 
+    def _commands(
+        self,
+        emitter: Emitter,
+        places: tuple[int, int],
+        rows: int,
+        length: int,
+        row: Row,
+        resume: bool = False,
+    ) -> None:
+        """Emit the commands for contiguous rows at scratchpad addresses, of source and target.
 
-def emit_scaled_rows(
-    emitter: Emitter,
-    scaling: RowScaling,
-    source: int,
-    target: int,
-    rows: int,
-    length: int,
-    *,
-    kind: Row | None = None,
-    resume: bool = False,
-) -> None:
-    """Emit the commands for ``rows`` contiguous rows at scratchpad addresses.
-
-    ``kind``: another operation on a part of a row; ``resume``: it goes on from the one before.
-    """
-    for first in range(0, rows, RUN):
-        count = min(RUN, rows - first)
-        start, result = source + first * length, target + first * length
-        command = Vector(
-            row=kind or scaling.row,
-            relative=scaling.relative,
-            resume=resume,
-            run=length,
-            count0=count,
-            source_a=start,
-            a_step0=length,
-            target=result,
-            target_step0=length,
-            requantize=Requantize.of(scaling.requantize),
-            **operand_tables(emitter, scaling.tables),
-        )
-        reads = Interval(Space.SCRATCHPAD, start, start + count * length)
-        writes = Interval(Space.SCRATCHPAD, result, result + count * length)
-        emitter.vector(command, [reads], writes)
+        ``row`` is what is done with one; ``resume``: a part goes on from the one before.
+        """
+        source, target = places
+        for first in range(0, rows, RUN):
+            count = min(RUN, rows - first)
+            start, result = source + first * length, target + first * length
+            command = Vector(
+                row=row,
+                relative=self.scaling.relative,
+                resume=resume,
+                run=length,
+                count0=count,
+                source_a=start,
+                a_step0=length,
+                target=result,
+                target_step0=length,
+                requantize=Requantize.of(self.scaling.requantize),
+                **operand_tables(emitter, self.scaling.tables),
+            )
+            reads = Interval(Space.SCRATCHPAD, start, start + count * length)
+            writes = Interval(Space.SCRATCHPAD, result, result + count * length)
+            emitter.vector(command, [reads], writes)
 
 
 @dataclass(frozen=True, kw_only=True)

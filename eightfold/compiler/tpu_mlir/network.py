@@ -90,7 +90,6 @@ class TpuMlirNetwork:
         return self._codes[tensor]
 
     def input(self, *shape: int, code: Code = "int8") -> int:
-        """Add an input."""
         if not shape or min(shape) < 1:
             raise InputError(f"an input has the shape {shape}; give it sizes of at least 1")
         self._inputs.append(self._tensor(shape, code))
@@ -284,7 +283,8 @@ class Program:
             except SpecError as error:
                 raise InputError(f"input {name}: {error}") from None
             if found[index].shape != value.shape:
-                shape = _source_shape(value.shape)
+                shape = value.shape
+                shape = tuple(shape[axis] for axis in TO_NCHW) if len(shape) == 4 else shape
                 raise InputError(f"input {name}: has the shape {inputs[name].shape}, not {shape}")
         return found
 
@@ -331,10 +331,6 @@ class Program:
             raise InputError(
                 f"{path}: is no network that eightfold import --spec tpu-mlir writes: {error}"
             ) from None
-
-
-def _source_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(shape[axis] for axis in TO_NCHW) if len(shape) == 4 else shape
 
 
 def _plain(value: Any, arrays: Arrays) -> Any:
