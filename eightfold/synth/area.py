@@ -112,8 +112,10 @@ def cells_by_component(top: dict[str, Any]) -> dict[Component, Counter[str]]:
     """Return numbers of cells by type of each component, those within others included."""
     cells: defaultdict[Component, Counter[str]] = defaultdict(Counter)
     for name, cell in top["cells"].items():
+        if cell["type"] == "$scopeinfo":
+            continue
         known = component_of(name)
-        for level in range(len(known) + 1 if cell["type"] != "$scopeinfo" else 0):
+        for level in range(len(known) + 1):
             cells[known[:level]][cell["type"]] += 1
     return cells
 

@@ -113,9 +113,14 @@ def _measured(
     with console.status("") as status:
         for number, job in enumerate(jobs, start=1):
             title = f"{number} of {len(jobs)}: {job.unit} ({job.config_name})"
-            stage = lambda words, title=title: status.update(f"{title}: {words}")  # noqa: E731
-            sizes = {"config": job.config, "config_name": job.config_name}
-            yield measure(job.unit, **sizes, out=out, stage=stage, **options)
+            yield measure(
+                job.unit,
+                job.config,
+                config_name=job.config_name,
+                out=out,
+                stage=lambda words, title=title: status.update(f"{title}: {words}"),
+                **options,
+            )
 
 
 def select_jobs(units: Sequence[str], config: str | Path | None) -> list[Job]:
