@@ -32,11 +32,13 @@ class CommandAssembler(Component):
     config
         ``command_queue``: words that wait, besides those of the command on ``o``.
     commands
-        What the words are: whole commands of these, of at least 2 words each.
+        What the words are: whole commands of these.
     """
 
     words: Annotated[stream.Interface, In(stream.Signature(unsigned(32)))]
     """The words of commands, one after the other."""
+    last: Annotated[Signal, In(1)]
+    """With a word: it completes a command."""
     o: Annotated[
         stream.Interface, lambda self: Out(stream.Signature(command_layout(*self.commands)))
     ]
@@ -48,7 +50,9 @@ class CommandAssembler(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.queue = queue = CreditQueue(unsigned(32), self.config.command_queue)
+        layout = data.StructLayout({"word": unsigned(32), "last": unsigned(1)})
+        m.submodules.queue = queue = CreditQueue(layout, self.config.command_queue)
+        word = queue.o.payload.word
         push = self.words.valid & self.words.ready
         move = Signal()
         complete = Signal()
@@ -56,13 +60,12 @@ class CommandAssembler(Component):
             self.words.ready.eq(queue.available),
             queue.take.eq(push),
             queue.push.eq(push),
-            queue.push_data.eq(self.words.payload),
+            queue.push_data.eq(Cat(self.words.payload, self.last)),
             queue.o.ready.eq(~complete),
             move.eq(queue.o.valid & queue.o.ready),
             self.o.valid.eq(complete),
         ]
-        place, ends = self._count(m, move, queue.o.payload)
-        words = self._assemble(m, move, place, queue.o.payload)
+        words = self._assemble(m, move, word, queue.o.payload.last)
         if self.config.left_out:
             # What is 0 in every command takes no part in anything behind.
             used = reduce(or_, (used_bits(command, self.config) for command in self.commands))
@@ -71,28 +74,16 @@ class CommandAssembler(Component):
         with m.If(complete & self.o.ready):
             m.d.sync += complete.eq(0)
         with m.If(move):
-            m.d.sync += complete.eq(ends)
+            m.d.sync += complete.eq(queue.o.payload.last)
         return m
 
-    def _count(self, m: Module, move: Value, word: Value) -> tuple[Signal, Value]:
-        """Return a word's place in its command, and whether it is the last one's."""
-        place = Signal(range(max(command.words for command in self.commands)))
-        last = Signal.like(place, init=self.commands[0].words - 1)
-        ends = place == last
-        with m.If(move):
-            m.d.sync += place.eq(Mux(ends, 0, place + 1))
-            with m.If(place == 0), m.Switch(word[:8]):
-                for command in self.commands[1:]:
-                    with m.Case(command.opcode.value):
-                        m.d.sync += last.eq(command.words - 1)
-                with m.Default():
-                    m.d.sync += last.eq(self.commands[0].words - 1)
-        return place, ends
-
-    def _assemble(self, m: Module, move: Value, place: Signal, word: Value) -> Value:
+    def _assemble(self, m: Module, move: Value, word: Value, last: Value) -> Value:
         """Return the words so far, each in a register of its own: bits that nobody reads go."""
         count = max(command.words for command in self.commands)
+        place = Signal(range(count))
         words = [Signal(32, name=f"word{number}", reset_less=True) for number in range(count)]
+        with m.If(move):
+            m.d.sync += place.eq(Mux(last, 0, place + 1))
         for number, kept in enumerate(words):
             with m.If(move & (place == number)):
                 m.d.sync += kept.eq(word)
@@ -154,6 +145,7 @@ class CommandQueue(Component):
         m = Module()
         m.submodules.assembler = assembler = CommandAssembler(self.config, *self.commands)
         wiring.connect(m, wiring.flipped(self.words), assembler.words)
+        m.d.comb += assembler.last.eq(self.last)
         following = assembler.o.payload
         offered = Signal()
         room = self._flight(m, assembler)

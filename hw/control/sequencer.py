@@ -154,6 +154,7 @@ class Sequencer(Component):
             m.submodules[f"{name}_queue"] = assembler
             connect(m, decoder.queues[number], assembler.words)
             connect(m, assembler.o, flipped(port))
+            m.d.comb += assembler.last.eq(decoder.last)
             with m.If(port.valid & port.ready):
                 m.d.sync += index.eq(port.payload.index)
 

@@ -112,6 +112,7 @@ async def test_holds_the_configured_words_and_one_command(ctx, dut):
     accepted = 0
     ctx.set(dut.words.valid, 1)
     for _ in range(200):
+        ctx.set(dut.last, accepted % PARAMETERS.words == PARAMETERS.words - 1)
         accepted += ctx.get(dut.words.ready)
         await ctx.tick()
         if not ctx.get(dut.words.ready):
@@ -127,6 +128,7 @@ async def test_a_command_is_offered_some_cycles_after_its_last_word(ctx, dut):
     ctx.set(dut.words.valid, 1)
     for word in range(PARAMETERS.words):
         ctx.set(dut.words.payload, word)
+        ctx.set(dut.last, word == PARAMETERS.words - 1)
         await ctx.tick()
     ctx.set(dut.words.valid, 0)
     while not ctx.get(dut.engine.valid):
