@@ -172,8 +172,7 @@ class Writer(Component):
         """Count the answers that a command waits for; ``waits``: a write to the scratchpad does."""
         open_, owed = (Signal(range(64), name=name) for name in ("open", "owed"))
         pending, stopped, opened = Signal(), Signal(), Signal()
-        # Whether none are open, or one, or none owed: `done` is early, for the tokens wait for it.
-        none, one, settled = Signal(init=1), Signal(), Signal()
+        settled = Signal()  # none are owed: tokens follow `done`, so it is early
         after = Signal.like(open_)
         unit = held.unit
         m.d.comb += [
@@ -185,13 +184,10 @@ class Writer(Component):
             self.code.eq(Mux(unit.index, constant(ErrorCode.INDEX), constant(ErrorCode.ADDRESS))),
         ]
         m.d.sync += [open_.eq(after), crowded.eq(open_ >= _MOST_OPEN)]
-        more, less = opened & ~self.answered, self.answered & ~opened
-        with m.If(more):
-            m.d.sync += [none.eq(0), one.eq(none)]
-        with m.Elif(less):
-            m.d.sync += [none.eq(one), one.eq(open_ == 2)]
+        # A command's answers have come before the next one's last unit is written, and to its own
+        # last burst there is none before that.
         with m.If(written & unit.last):
-            m.d.sync += [pending.eq(1), owed.eq(after), settled.eq(~more & Mux(less, one, none))]
+            m.d.sync += [pending.eq(1), owed.eq(after), settled.eq(~unit.spaces.to_memory)]
         with m.Else():
             with m.If(self.done):
                 m.d.sync += pending.eq(0)
