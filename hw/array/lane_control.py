@@ -103,16 +103,16 @@ class LaneControl(Component):
             self.valid.eq(at(result, self.sum.send, "valid")),
             self.retire.eq(at(result, self.sum.retire, "retire")),
         ]
-        since = acc - reservation(self.config)
-        chosen = at(acc - 1, self.reserve, "chosen", since)
-        m.d.comb += self.lanes.vector.eq(at(acc, chosen, "vector", since=acc - 1))
-        bank = at(acc - 1, self.bank, "bank", since=1 - self.AHEAD)
+        # The bank is chosen a cycle before it is needed: its wires to all lanes are long.
+        since = acc - 2
+        chosen = at(since, self.reserve, "chosen", acc - reservation(self.config))
+        m.d.comb += self.lanes.vector.eq(at(acc, chosen, "vector", since))
+        bank = at(since, self.bank, "bank", since=1 - self.AHEAD)
         if self.config.turns > 1:
-            first = at(acc - 1, self.sum.send, "first")
-            m.d.comb += self.lanes.sums.eq(at(acc, first, "sums", since=acc - 1))
+            first = at(since, self.sum.send, "first")
+            m.d.comb += self.lanes.sums.eq(at(acc, first, "sums", since))
             bank = Cat(*self._turns(m, first, bank))
         bank = Mux(chosen, self.config.matrix_banks << turn_bits(self.config), bank)
-        since = acc - 1
         # A field is read one cycle before it is used.
         for name, cycle in sorted(RequantizePipeline.FIELD_CYCLE.items(), key=lambda item: item[1]):
             bank = at(acc + cycle - 1, bank, f"{name}_bank", since)
