@@ -97,9 +97,10 @@ class Mover(Component):
         m.submodules.writer = writer = Writer(self.config)
         beats = self._queue(m, "beats", unsigned(8 * self.config.port), BEATS, self.read)
         m.submodules.arrived = arrived = Stage(unsigned(8 * self.config.port))
-        # The writer's ``ready`` comes late, too late for the enable of the RAM behind the register.
-        m.submodules.bypass = bypass = Bypass(unsigned(8 * self.config.port))
         vectors = self._queue(m, "vectors", vector_layout(self.config), VECTORS, self.scratch_read)
+        # The writer's ``ready`` comes late, too late for the enables of RAM and registers behind.
+        m.submodules.bypass = bypass = Bypass(unsigned(8 * self.config.port))
+        m.submodules.vectors_bypass = vectors_bypass = Bypass(vector_layout(self.config))
         for source, sink in (
             (wiring.flipped(self.engine.command), runs.command),
             (runs.runs, units.runs),
@@ -110,7 +111,8 @@ class Mover(Component):
             (beats.o, arrived.i),
             (arrived.o, bypass.i),
             (bypass.o, writer.from_memory),
-            (vectors.o, writer.from_scratchpad),
+            (vectors.o, vectors_bypass.i),
+            (vectors_bypass.o, writer.from_scratchpad),
             (writer.beats, wiring.flipped(self.write.beats)),
             (writer.scratchpad, wiring.flipped(self.scratch_write)),
             (writer.tables, wiring.flipped(self.tables)),
