@@ -84,7 +84,7 @@ def test_a_wrong_requantization_is_explained(monkeypatch, run, module):
 
 
 def test_a_wrong_byte_of_the_mover_names_its_command(monkeypatch):
-    hasty = broken(Writer, Break("settled.eq(~more & Mux(less, one, none))", "settled.eq(1)"))
+    hasty = broken(Writer, Break("settled.eq(~unit.spaces.to_memory)", "settled.eq(1)"))
     monkeypatch.setattr(eightfold.hw.mover.engine, "Writer", hasty)
     testcase = "commands_one_after_the_other/latency=20/stall=0.0/busy=0.0"
     with pytest.raises(BenchFailed, match="differs: got") as raised:
