@@ -68,8 +68,8 @@ class VectorWriter(Component):
         places = CreditQueue(result_layout(self.config), self.depth)
         m.submodules.places = places
         m.d.comb += [
-            # Both queues move together, but a place is there before its word. One was reserved a
-            # cycle ago, perhaps.
+            # Both queues move together; a place is pushed before its word, so it is on its output
+            # when the word is. One was reserved a cycle ago, perhaps.
             self.available.eq(words.several),
             words.take.eq(places.push),
             places.take.eq(places.push),
@@ -85,17 +85,15 @@ class VectorWriter(Component):
         m.submodules.bypass = bypass = Bypass(scratchpad_write_layout(self.config))
         connect(m, bypass.o, flipped(self.scratchpad))
         written = places.o.payload
-        both = Signal()
         moves = Signal()
         done = Signal()
         last = Value.cast(written.last_element)
         m.d.comb += [
-            both.eq(words.o.valid & places.o.valid),
-            bypass.i.valid.eq(both & ~written.fault),
+            bypass.i.valid.eq(words.o.valid & ~written.fault),
             bypass.i.payload.address.eq(written.address),
             bypass.i.payload.mask.eq(Cat(last >= i for i in range(self.config.vector))),
             bypass.i.payload.data.eq(words.o.payload),
-            moves.eq(both & (bypass.i.ready | written.fault)),
+            moves.eq(words.o.valid & (bypass.i.ready | written.fault)),
             words.o.ready.eq(moves),
             places.o.ready.eq(moves),
         ]
