@@ -100,7 +100,7 @@ MOVE_BEATS = 64  # hw.mover.engine.BEATS: beats on their way
 MOVE_VECTORS = 16  # hw.mover.engine.VECTORS: vectors that were asked for and not taken
 MOVE_UNITS = 64  # hw.mover.units: units on their way
 # hw.mover.indices.Indices.LATENCY: from a command to its first offset
-GATHER_OFFSET = 4 + SCRATCHPAD + 6 + QUEUE
+GATHER_OFFSET = 4 + SCRATCHPAD + 7 + QUEUE
 GATHER_WINDOW = 8  # hw.mover.indices.INDEX: bytes that are read for an index, at least
 # hw.mover.indices, hw.mover.runs: how many runs later the index is that is read while a run is
 # cut: the runs and the offsets that wait

@@ -78,9 +78,9 @@ class Indices(Component):
         ``vector`` and ``scratchpad``.
     """
 
-    PIPELINE = Scratchpad.READ_LATENCY + 6
-    """Cycles from a window's last request to the queue: its bytes, the 8 with the index, the index,
-    products, a second register behind these, and two additions."""
+    PIPELINE = Scratchpad.READ_LATENCY + 7
+    """Cycles from a window's last request to the queue: its bytes, the 8 with the index, the 4, the
+    index, products, a second register behind these, and two additions."""
 
     LATENCY = 4 + PIPELINE + CreditQueue.LATENCY
     """Cycles from a command to its first offset."""
@@ -119,10 +119,10 @@ class Indices(Component):
         n, beyond = self._choose(m, select, kept)
         result = cast(data.View, queue.push_data)
         m.d.comb += [
-            queue.push.eq(delay(m, arrived, "pushed{}", 6, reset=True)),
+            queue.push.eq(delay(m, arrived, "pushed{}", 7, reset=True)),
             result.offset.eq(self._multiply(m, n, kept.step)),
             result.wrong.eq(delay(m, beyond | (n >= kept.limit), "wrong", 4)),
-            result.outside.eq(delay(m, outside, "outside", 6)),
+            result.outside.eq(delay(m, outside, "outside", 7)),
         ]
         return m
 
@@ -179,25 +179,27 @@ class Indices(Component):
         The indices of a command come without a pause, and between two commands is one.
         """
         asked = Signal(_place_layout(self.config), reset_less=True)
-        waits, again, arrives = Signal(), Signal(), Signal()
+        waits, again, asks, arrives = Signal(), Signal(), Signal(), Signal()
         parts = _window(self.config) // self.config.vector
         request = self.read.request
         part = Signal(range(parts))
         latency = Scratchpad.READ_LATENCY
         m.d.comb += [
-            request.valid.eq(waits & ~again & queue.available),
+            request.valid.eq(asks & queue.available),
             request.payload.eq(asked.address + (part << exact_log2(self.config.vector))),
             arrives.eq(waits & queue.available & (again | (request.ready & (part == parts - 1)))),
             goes.eq(~waits | arrives),
             queue.take.eq(arrives),
         ]
+        same = waits & (place.address == asked.address)
         with m.If(request.valid & request.ready):
             m.d.sync += part.eq(part + 1)
         with m.If(goes):
             m.d.sync += [
                 asked.eq(place),
                 waits.eq(valid),
-                again.eq(waits & (place.address == asked.address)),
+                again.eq(same),
+                asks.eq(valid & ~same),
             ]
         return (
             delay(m, arrives, "arrived{}", latency, reset=True),
@@ -206,20 +208,22 @@ class Indices(Component):
         )
 
     def _choose(self, m: Module, select: Value, kept: data.View) -> tuple[Value, Value]:
-        """Return, two cycles later, an index' low 32 bits, and if it is not these as unsigned."""
+        """Return, three cycles later, an index' low 32 bits, and if it is not these as unsigned."""
         window = Signal(8 * _window(self.config), reset_less=True)
         newest = Cat(window, Value.cast(self.read.data))[-len(window) :]
         current = Mux(self.read.valid, newest, window)
         m.d.sync += window.eq(current)
         whole = delay(m, current.word_select(select[_PLACE:], 8 * INDEX), "whole")
         select = delay(m, select[:_PLACE], "select")
-        word = whole.word_select(select[2], 32)
+        word = delay(m, whole.word_select(select[2], 32), "word")
+        upper = delay(m, whole[32:].any(), "upper")
+        select = delay(m, select[:2], "select")
         half = word.word_select(select[1], 16)
         byte = half.word_select(select[0], 8)
         inner = kept.inner
         low = Cat(byte, Mux(inner[0], half[8:], byte[-1].replicate(8)))
         n = Cat(low, Mux(inner[1], word[16:], low[-1].replicate(16)))
-        beyond = Mux(inner[2], whole[32:].any(), n[-1])
+        beyond = Mux(inner[2], upper, n[-1])
         return delay(m, n, "n"), delay(m, beyond, "beyond")
 
     def _multiply(self, m: Module, n: Value, step: Value) -> Value:
