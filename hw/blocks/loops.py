@@ -100,23 +100,28 @@ class Loops(Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        enable, restart = Signal(), Signal()
+        enable, idle = Signal(), Signal()
+        restart = Signal(init=1)  # there is no iteration, or it is the last one
         m.d.comb += [
             enable.eq(~self.o.valid | self.o.ready),
-            restart.eq(~self.o.valid | self.o.payload.last),
+            idle.eq(restart & ~self.i.valid),
             self.i.ready.eq(enable & restart),
         ]
-        with m.If(enable & restart):
-            m.d.sync += self.o.valid.eq(self.i.valid)
         # Bit k: after this iteration, loop k and those inside it start again.
         wraps, next_wraps = Signal(self.levels), Signal(self.levels)
         ends = self._count(m, wraps, enable, restart)
         m.d.comb += [next_wraps[k].eq(ends[: k + 1].all()) for k in range(self.levels)]
         m.d.comb += self.o.payload.last.eq(wraps[-1])
         with m.If(enable):
-            m.d.sync += [self.o.payload.ends.eq(ends), wraps.eq(next_wraps)]
+            m.d.sync += [
+                self.o.valid.eq(~idle),
+                restart.eq(idle | next_wraps[-1]),
+                self.o.payload.ends.eq(ends),
+                wraps.eq(next_wraps),
+            ]
+        later = next_wraps | idle.replicate(self.levels)
         for name, address in self.addresses.items():
-            self._address(m, name, address, wraps, next_wraps, enable, restart)
+            self._address(m, name, address, wraps, later, enable, restart)
         return m
 
     def _count(self, m: Module, wraps: Signal, enable: Value, restart: Value) -> Signal:
@@ -158,7 +163,9 @@ class Loops(Component):
         """Add the registers of one address: where each of its loops stands, those inside it at 0.
 
         After an iteration the innermost of its loops that does not start again goes on: by its
-        stride if it is the one that advances, by nothing if a loop inside it does.
+        stride if it is the one that advances, by nothing if a loop inside it does. After the last
+        one, and while there is none, none goes on: the start of the next nest takes its place in
+        the sum, where it needs no choice behind the carries.
         """
         nest = self.i.payload[name]
         loops = address.loops
@@ -173,13 +180,13 @@ class Loops(Component):
         ]
         # A bit for each choice: their gates and the carry cells of the sum are two levels of logic.
         going, adding = (
-            Signal(count, name=f"{name}_{what}", reset_less=True)
+            Signal(count, name=f"{name}_{what}")
             for what, count in (("going", len(positions)), ("adding", len(loops)))
         )
         next_going, next_adding = self._choice(loops, next_wraps)
         total = Signal(bits, name=f"{name}_next")
         m.d.comb += [
-            total.eq(select(positions, going) + select(strides, adding)),
+            total.eq(select([nest.start, *positions], [restart, *going]) + select(strides, adding)),
             self.o.payload[name].eq(positions[0]),
         ]
         with m.If(enable):
@@ -191,11 +198,11 @@ class Loops(Component):
         for j, position in enumerate(positions):
             moves = wraps[loops[j - 1]] if j else Const(1)
             with m.If(enable & (moves | restart)):
-                m.d.sync += position.eq(Mux(restart, nest.start, total))
+                m.d.sync += position.eq(total)
 
     def _choice(self, loops: Sequence[int], wraps: Signal) -> tuple[Value, Value]:
         """Return a bit for each of an address's loops that goes on, one behind them for those
-        outside, and a bit for each that advances."""
+        outside, and a bit for each that advances: none where all of ``wraps`` are set."""
         # A loop wraps with all loops inside it.
         going = [
             ~wraps[loop] & (wraps[loops[j - 1]] if j else Const(1)) for j, loop in enumerate(loops)
@@ -204,4 +211,5 @@ class Loops(Component):
             goes & (wraps[loop - 1] if loop else Const(1))
             for goes, loop in zip(going, loops, strict=True)
         ]
-        return Cat(*going, wraps[loops[-1]] if loops else Const(1)), Cat(*adding)
+        outside = wraps[loops[-1]] if loops else Const(1)
+        return Cat(*going, outside & ~wraps[-1]), Cat(*adding)
