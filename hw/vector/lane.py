@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -150,8 +150,8 @@ class VectorLane(Component):
         is_maximum, is_minimum = combine == Combine.MAXIMUM, combine == Combine.MINIMUM
         return (is_maximum & less) | (is_minimum & ~less)
 
-    def _reduce(self, m: Module, value: Value) -> Signal:
-        """Cycle 8: extend the window's sum or maximum, in one of as many registers as beats.
+    def _reduce(self, m: Module, value: Value) -> Value:
+        """Cycle 8: extend the window's sum or maximum, in one of as many accumulators as beats.
 
         What is known of the value, its complement for a comparison, comes from cycle 7: a sum goes
         round through one adder and one choice.
@@ -160,46 +160,49 @@ class VectorLane(Component):
         minimum = self.operation.minimum
         addend = delay(m, Mux(compares, ~value, value), "addend")
         value = delay(m, value, "value")
-        after = Signal(signed(32))
-        reduced = Signal(signed(32), reset_less=True)
-        m.d.sync += reduced.eq(after)
-        before = self._accumulators(m, after, reduced)
         # In a comparison the total is the difference: negative if the value is larger.
+        before = Signal(signed(32))
         total = self.add(before, addend, compares)
-        replaces = self.restart | (compares & (total[-1] ^ minimum))
-        kept = Mux(compares, before, total[:32].as_signed())
-        m.d.comb += after.eq(Mux(replaces, value, kept))
-        return reduced
+        replaces = self.restart | ~compares | (total[-1] ^ minimum)
+        # Known before the total is: a comparison only enables the registers.
+        new = Mux(self.restart | compares, value, total[:32].as_signed())
+        if beats(self.config) > 2:
+            return self._memory(m, before, Mux(replaces, new, before))
+        return self._registers(m, before, new, self.accumulate & replaces)
 
-    def _accumulators(self, m: Module, after: Signal, reduced: Signal) -> Signal:
-        """Add the registers that ``after`` goes into, and return what is there before.
+    def _registers(self, m: Module, before: Signal, new: Value, replaces: Value) -> Value:
+        """Add a register for each accumulator, or the only one; return what the last one holds."""
+        index = delay(m, self.index, "index")
+        registers = Array(
+            Signal(signed(32), name=f"sum{n}", reset_less=True) for n in range(beats(self.config))
+        )
+        m.d.comb += before.eq(registers[index])
+        for number, register in enumerate(registers):
+            with m.If(replaces & (index == number)):
+                m.d.sync += register.eq(new)
+        return registers[delay(m, index, "last_index")]
 
-        Two are plain registers. More are a RAM that is written the cycle after, and read the cycle
-        before: in between, an element of the same accumulator gets what is on its way, ``after`` or
+    def _memory(self, m: Module, before: Signal, after: Value) -> Value:
+        """Add a RAM that is written the cycle after, and read the cycle before.
+
+        In between, an element of the same accumulator gets what is on its way, ``after`` or
         ``reduced``.
         """
-        before = Signal(signed(32), reset_less=True)
         count = beats(self.config)
-        if count == 1:
-            with m.If(self.accumulate):
-                m.d.sync += before.eq(after)
-            return before
         index = delay(m, self.index, "index")
-        if count == 2:
-            registers = [Signal(signed(32), name=f"sum{n}", reset_less=True) for n in range(2)]
-            for number, register in enumerate(registers):
-                with m.If(self.accumulate & (index == number)):
-                    m.d.sync += register.eq(after)
-            m.d.comb += before.eq(Mux(index, registers[1], registers[0]))
-            return before
+        current, reduced = (
+            Signal(signed(32), name=name, reset_less=True) for name in ("current", "reduced")
+        )
+        m.d.comb += before.eq(current)
+        m.d.sync += reduced.eq(after)
         m.submodules.accumulators = ram = Memory(shape=signed(32), depth=count, init=[])
         write, read = ram.write_port(), ram.read_port(domain="comb")
         m.d.sync += [write.addr.eq(index), write.en.eq(self.accumulate)]
         m.d.comb += [read.addr.eq(self.index), write.data.eq(reduced)]
         with m.If(self.accumulate & (self.index == index)):
-            m.d.sync += before.eq(after)
+            m.d.sync += current.eq(after)
         with m.Elif(write.en & (self.index == write.addr)):
-            m.d.sync += before.eq(reduced)
+            m.d.sync += current.eq(reduced)
         with m.Else():
-            m.d.sync += before.eq(read.data)
-        return before
+            m.d.sync += current.eq(read.data)
+        return reduced
