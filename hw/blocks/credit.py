@@ -77,29 +77,26 @@ class CreditQueue(Component):
     def _queue(self, m: Module) -> None:
         """Add the RAM, and the register that reads it and drives the output."""
         payload = Value.cast(self.o.payload)
+        # One of ``depth`` words is always in the output register, so the RAM never fills, and equal
+        # pointers mean an empty one. What is read then is of no use: synthesis need not care
+        # whether it is written at the same time, and the register needs no other enable than room.
         m.submodules.storage = storage = Memory(
-            shape=unsigned(len(payload)), depth=self.depth, init=[]
+            shape=unsigned(len(payload)), depth=self.depth, init=[], attrs={"no_rw_check": 1}
         )
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
-        # One of ``depth`` words is always in the output register, so the RAM never fills, and equal
-        # pointers mean an empty one. That also tells synthesis, which merges the register into the
-        # RAM, that no word is read while it is written; otherwise it would add a bypass.
         word = Signal(len(payload), reset_less=True)
         valid = Signal()
-        read = Signal()
+        room = self.o.ready | ~valid
         waiting = write_port.addr != read_port.addr
         m.d.comb += [
             write_port.data.eq(self.push_data),
             write_port.en.eq(self.push),
             self.o.valid.eq(valid),
             payload.eq(word),
-            read.eq(waiting & (self.o.ready | ~valid)),
         ]
-        with m.If(self.o.ready | ~valid):
-            m.d.sync += valid.eq(waiting)
-        with m.If(read):
-            m.d.sync += word.eq(read_port.data)
-        for port, moves in ((write_port, self.push), (read_port, read)):
+        with m.If(room):
+            m.d.sync += [valid.eq(waiting), word.eq(read_port.data)]
+        for port, moves in ((write_port, self.push), (read_port, room & waiting)):
             pointer = Signal(range(self.depth))
             m.d.comb += port.addr.eq(pointer)
             with m.If(moves):
