@@ -80,33 +80,31 @@ class RowArithmetic(Component):
     def _total(self, m: Module, registers: Memory, cycle: Signal) -> Value:
         """Return addend and product, in the last cycle."""
         m.submodules.product = product = FixedPointProduct()
-        first, second = (registers.read_port(domain="comb") for _ in range(2))
-        # When the product has its operands, the second port reads the addend.
-        adds = cycle >= FixedPointProduct.OPERAND_CYCLES
-        source = Mux(adds, self.instruction.addend, self.instruction.b)
-        operand = Signal(signed(32))
+        first = registers.read_port(domain="comb")
         addend = Signal(signed(32), reset_less=True)
         m.d.comb += [
             first.addr.eq(self.instruction.a),
-            second.addr.eq(source),
-            operand.eq(Mux(source & CONSTANT, self._constant(m, source), second.data)),
             product.start.eq(self.run & (cycle == 0)),
             product.a.eq(first.data),
-            product.b.eq(operand),
+            product.b.eq(self._operand(m, registers, "b")),
         ]
-        m.d.sync += addend.eq(operand | self._completion(source))
+        m.d.sync += addend.eq(
+            self._operand(m, registers, "addend") | self._completion(self.instruction.addend)
+        )
         subtract = self.instruction.subtract
         scaled = (product.result << self.instruction.left)[:32] ^ subtract.replicate(32)
         # The carry input of the adder makes the complement a negation.
         return (Cat(C(1, 1), addend) + Cat(subtract, scaled))[1:33].as_signed()
 
-    def _constant(self, m: Module, source: Value) -> Value:
-        """Return the constant that a source is."""
+    def _operand(self, m: Module, registers: Memory, name: str) -> Value:
+        """Return the register or the constant that a field of the instruction says."""
+        source = self.instruction[name]
         values = [*CONSTANTS.values(), *ADDENDS.values()]
-        m.submodules.constants = rom = Memory(shape=signed(32), depth=len(values), init=values)
-        port = rom.read_port(domain="comb")
-        m.d.comb += port.addr.eq(source)
-        return port.data
+        constants = Memory(shape=signed(32), depth=len(values), init=values)
+        m.submodules[f"constants_{name}"] = constants
+        register, constant = (memory.read_port(domain="comb") for memory in (registers, constants))
+        m.d.comb += [register.addr.eq(source), constant.addr.eq(source)]
+        return Mux(source & CONSTANT, constant.data, register.data)
 
     def _completion(self, source: Value) -> Value:
         """Return the bits that the unit sets in an addend: see
