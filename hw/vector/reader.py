@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.credit import CreditQueue
-from eightfold.hw.blocks.skid import Bypass
+from eightfold.hw.blocks.skid import Bypass, Skid
 from eightfold.hw.ports import local_address, scratchpad_read, vector_layout
 from eightfold.hw.vector.words import chunk_layout, read_layout
 from eightfold.target.config import AcceleratorConfig
@@ -57,7 +57,10 @@ class VectorReader(Component):
         m.submodules.words = words = CreditQueue(vector_layout(self.config), self.DEPTH)
         m.submodules.chunks = chunks = CreditQueue(chunk_layout(self.config), self.DEPTH)
         connect(m, words.o, flipped(self.words))
-        connect(m, chunks.o, flipped(self.chunks))
+        # Its registers end the way from ``ready``; a chunk is there long before its words.
+        m.submodules.chunk_skid = skid = Skid(chunk_layout(self.config))
+        connect(m, chunks.o, skid.i)
+        connect(m, skid.o, flipped(self.chunks))
         # The scratchpad's ``ready`` comes late, from other engines.
         m.submodules.bypass = bypass = Bypass(local_address(self.config))
         connect(m, bypass.o, flipped(self.scratchpad.request))
