@@ -7,7 +7,6 @@ import pytest
 import eightfold.hw.array.lane
 import eightfold.hw.mover.engine
 import eightfold.hw.requantizer
-import eightfold.hw.vector.lane
 from eightfold.golden.requantize import requantize
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.mover.writer import Writer
@@ -61,7 +60,7 @@ def run_ties():
         (run_ties, eightfold.hw.requantizer),
         (run_mac_array, eightfold.hw.array.lane),
         (run_matrix, eightfold.hw.array.lane),
-        (run_vector, eightfold.hw.vector.lane),
+        (run_vector, eightfold.hw.array.lane),
     ],
 )
 @pytest.mark.usual(names=["ties", "run_mac_array"])
