@@ -4,10 +4,10 @@ from typing import Annotated
 
 from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value, unsigned
 from amaranth.lib import stream
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from eightfold.hw.blocks.component import Component
+from eightfold.hw.blocks.ram import ram
 
 
 class CreditQueue(Component):
@@ -80,9 +80,7 @@ class CreditQueue(Component):
         # One of ``depth`` words is always in the output register, so the RAM never fills, and equal
         # pointers mean an empty one. What is read then is of no use: synthesis need not care
         # whether it is written at the same time, and the register needs no other enable than room.
-        m.submodules.storage = storage = Memory(
-            shape=unsigned(len(payload)), depth=self.depth, init=[], attrs={"no_rw_check": 1}
-        )
+        m.submodules.storage = storage = ram(unsigned(len(payload)), self.depth)
         write_port, read_port = storage.write_port(), storage.read_port(domain="comb")
         word = Signal(len(payload), reset_less=True)
         valid = Signal()

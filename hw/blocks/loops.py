@@ -156,7 +156,7 @@ class Loops(Component):
         name: str,
         address: Address,
         wraps: Signal,
-        next_wraps: Signal,
+        next_wraps: Value,
         enable: Value,
         restart: Value,
     ) -> None:
@@ -200,7 +200,7 @@ class Loops(Component):
             with m.If(enable & (moves | restart)):
                 m.d.sync += position.eq(total)
 
-    def _choice(self, loops: Sequence[int], wraps: Signal) -> tuple[Value, Value]:
+    def _choice(self, loops: Sequence[int], wraps: Value) -> tuple[Value, Value]:
         """Return a bit for each of an address's loops that goes on, one behind them for those
         outside, and a bit for each that advances: none where all of ``wraps`` are set."""
         # A loop wraps with all loops inside it.

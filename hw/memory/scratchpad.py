@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
 
 from eightfold.hw.blocks.component import Component
 from eightfold.hw.blocks.delay import delay
+from eightfold.hw.blocks.ram import ram
 from eightfold.hw.ports import (
     local_address,
     scratchpad_read,
@@ -174,17 +174,14 @@ class Scratchpad(Component):
     ) -> list[Value]:
         """Add one RAM; return what both ports have read, in the second cycle after their rows."""
         depth = self.config.scratchpad // self.config.vector
-        # What is read while it is written is undefined: no synthesis needs to compare addresses.
-        m.submodules[f"column{j}"] = ram = Memory(
-            shape=8, depth=depth, init=[], attrs={"no_rw_check": 1}
-        )
-        write = ram.write_port()
+        m.submodules[f"column{j}"] = column = ram(8, depth)
+        write = column.write_port()
         m.d.comb += [write.addr.eq(write_row), write.data.eq(byte), write.en.eq(enable)]
         # Synthesis merges these registers into the RAM's two ports; the condition shows that the
         # port that writes does not read.
         found: list[Value] = []
         for name, row, reads in (("", read_row, Const(1)), ("other_", write_row, ~enable)):
-            read = ram.read_port(domain="comb")
+            read = column.read_port(domain="comb")
             output, stored = (
                 Signal(8, name=f"{name}{n}{j}", reset_less=True) for n in ("output", "stored")
             )

@@ -232,7 +232,7 @@ QUEUES = _by_depth(
     range(2, 9),
     (
         Break("several.eq(credits > 2)", "several.eq(credits > 1)"),
-        Break("read.eq(waiting & (self.o.ready | ~valid))", "read.eq(waiting)"),
+        Break("room & waiting", "waiting"),
         Break("Mux(pointer == self.depth - 1, 0, pointer + 1)", "pointer + 1"),
     ),
     text=f"`CreditQueue` of 2 to 8 results: {ORDER}; there are as many credits as places that "
