@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from eightfold import isa
 from eightfold.estimate import timing
@@ -13,55 +12,27 @@ from eightfold.isa.issued import FURTHEST, Issued
 from eightfold.target.config import AcceleratorConfig
 
 
-@dataclass(frozen=True)
 class Job:
-    """A command as the engine sees it.
+    """A MATRIX command as the engine sees it, ``taken`` in a cycle, with its ``distance``.
 
     ``rows``: vectors and results of each row of a pass, the lead with the first one. The last
     result comes from the vector ``behind`` before the last one. Results of a row come from the
     vectors ``fired``, counted from its last one.
     """
 
-    index: int
-    taken: int
-    groups: int
-    passes: int
-    rows: tuple[tuple[int, int], ...]
-    behind: int
-    fired: range
-    last: bool
-    distance: int
-
-    @property
-    def fires(self) -> bool:
-        """Whether there are results."""
-        return any(fired for _, fired in self.rows)
-
-    @property
-    def vectors(self) -> int:
-        """Vectors of a pass."""
-        return sum(vectors for vectors, _ in self.rows)
-
-
-def matrix_job(index: int, command: Issued, taken: int, distance: int) -> Job:
-    """Return a MATRIX command that was taken in a cycle, with its ``distance``."""
-    c = command.instruction
-    assert isinstance(c, isa.Matrix)
-    y = c.firing_rows
-    x = c.firing_columns
-    rows = [(c.x, len(x) if c.last and row in y else 0) for row in range(c.y)]
-    rows[0] = (c.x + c.lead, rows[0][1])
-    return Job(
-        index=index,
-        taken=taken,
-        groups=c.groups,
-        passes=c.passes // c.groups,
-        rows=tuple(rows),
-        behind=c.y * c.x - 1 - (y[-1] * c.x + x[-1]) if y and x else 0,
-        fired=range(c.x - 1 - c.fire_x0, -1, -c.fire_x_step),
-        last=bool(c.last),
-        distance=distance,
-    )
+    def __init__(self, index: int, command: Issued, taken: int, distance: int) -> None:
+        c = command.instruction
+        assert isinstance(c, isa.Matrix)
+        self.index, self.taken, self.distance = index, taken, distance
+        self.groups, self.passes, self.last = c.groups, c.passes // c.groups, bool(c.last)
+        y, x = c.firing_rows, c.firing_columns
+        rows = [(c.x, len(x) if c.last and row in y else 0) for row in range(c.y)]
+        rows[0] = (c.x + c.lead, rows[0][1])
+        self.rows = tuple(rows)
+        self.vectors = sum(vectors for vectors, _ in rows)  # of a pass
+        self.fires = any(fired for _, fired in rows)
+        self.behind = c.y * c.x - 1 - (y[-1] * c.x + x[-1]) if y and x else 0
+        self.fired = range(c.x - 1 - c.fire_x0, -1, -c.fire_x_step)
 
 
 class WeightBuffers:
@@ -224,7 +195,7 @@ class Matrix:
             yield self._changed
         taken = max(cycle, self._free)
         self._walks = True
-        self._jobs.append(matrix_job(index, command, taken, self.distances[index]))
+        self._jobs.append(Job(index, command, taken, self.distances[index]))
         self._changed.tell()
         return taken
 
