@@ -169,28 +169,22 @@ def _halves(command: Issued, config: AcceleratorConfig, share: Fraction) -> tupl
     c = command.instruction
     assert isinstance(c, Vector)
     size = int(c.run * share) // config.vector * config.vector
-    moved = {name: getattr(c, name) + size for name in ("source_a", "source_b", "target")}
-    halves = c.with_fields(run=size), c.with_fields(run=c.run - size, **moved)
 
-    def some(intervals: Sequence[Interval], start: int, stop: int) -> tuple[Interval, ...]:
-        return tuple(
-            each
-            if each.space is Space.TABLES
-            else replace(each, start=each.start + start, stop=each.start + stop)
-            for each in intervals
+    def part(start: int, stop: int) -> Issued:
+        moved = {name: getattr(c, name) + start for name in ("source_a", "source_b", "target")}
+        reads, writes = (
+            tuple(
+                each
+                if each.space is Space.TABLES
+                else replace(each, start=each.start + start, stop=each.start + stop)
+                for each in intervals
+            )
+            for intervals in (command.reads, command.writes)
         )
+        half = c.with_fields(run=stop - start, **moved)
+        return replace(command, instruction=half, reads=reads, writes=writes)
 
-    spans = (0, size), (size, c.run)
-    first, second = (
-        replace(
-            command,
-            instruction=half,
-            reads=some(command.reads, *span),
-            writes=some(command.writes, *span),
-        )
-        for half, span in zip(halves, spans, strict=True)
-    )
-    return first, second
+    return part(0, size), part(size, c.run)
 
 
 def _cut(

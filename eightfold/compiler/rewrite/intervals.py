@@ -9,6 +9,7 @@ the accumulator, as long as nothing leaves int32 on the way, so that no code is 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -170,16 +171,10 @@ class Intervals:
         if not bytewise(self._graph, call.operator) or not all(t and t.shape for t in call.inputs):
             return None
         first, second = (self[call.input(position).index] for position in (0, 1))
+        ends = ([end.astype(np.int8) for end in (each.low, each.high)] for each in (first, second))
         corners = [
-            computed(
-                self._graph, call.operator, self._reference, *(end.astype(np.int8) for end in ends)
-            )
-            for ends in (
-                (first.low, second.low),
-                (first.low, second.high),
-                (first.high, second.low),
-                (first.high, second.high),
-            )
+            computed(self._graph, call.operator, self._reference, *corner)
+            for corner in product(*ends)
         ]
         found = [corner.astype(np.int64) for corner in corners if corner is not None]
         if len(found) < len(corners):

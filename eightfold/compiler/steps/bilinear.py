@@ -1,8 +1,9 @@
 """RESIZE_BILINEAR: windows of two by two pixels, each weighted by a word of its own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,12 +113,23 @@ class Bilinear(UnaryStep):
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         """Emit all commands, some rows and channels at a time."""
         height, depth = self._part(staging)
-        for image in range(self.source_shape[0]):
-            for rows in parts(range(self.outputs), height):
-                patches = self.patches(rows)
-                words = np.concatenate([patch.words for patch in patches])
-                for channels in parts(range(self.source_shape[3]), depth):
-                    self._emit_part(emitter, staging, image, rows, channels, patches, words)
+        images, row_parts = range(self.source_shape[0]), parts(range(self.outputs), height)
+        for image, rows in product(images, row_parts):
+            patches = self.patches(rows)
+            words = np.concatenate([patch.words for patch in patches])
+            for channels in parts(range(self.source_shape[3]), depth):
+                staging.begin(self._size(staging, (len(rows), len(channels))))
+                inputs = (self.rows.inputs(rows), range(self.source_shape[2]), channels)
+                part = (rows, range(self.target_shape[2]), channels)
+                tile = staging.load_tile(self.source, self.source_shape, image, inputs)
+                target = staging.result_tile(self.target, self.target_shape, image, part)
+                weights = staging.take(words.nbytes)
+                content = emitter.image.add(words.astype("<i4").tobytes())
+                emitter.move((Space.MODEL, content), (Space.SCRATCHPAD, weights), words.nbytes)
+                for patch in patches:
+                    _emit_patch(emitter, patch, tile.slice(channels), target, weights)
+                    weights += 4 * patch.words.size
+                staging.store_tile(self.target, self.target_shape, image, target)
 
     def _part(self, staging: Staging) -> tuple[int, int]:
         """Return the rows and channels of a part that fits."""
@@ -136,29 +148,6 @@ class Bilinear(UnaryStep):
             outputs = len(rows) * self.target_shape[2] * depth
             sizes.append(fits([words]) + staging.needed(self.uses, (inputs, outputs)))
         return max(sizes)
-
-    def _emit_part(
-        self,
-        emitter: Emitter,
-        staging: Staging,
-        image: int,
-        rows: range,
-        channels: range,
-        patches: Sequence[Patch],
-        words: NDArray[np.int32],
-    ) -> None:
-        staging.begin(self._size(staging, (len(rows), len(channels))))
-        inputs = (self.rows.inputs(rows), range(self.source_shape[2]), channels)
-        outputs = (rows, range(self.target_shape[2]), channels)
-        source = staging.load_tile(self.source, self.source_shape, image, inputs).slice(channels)
-        target = staging.result_tile(self.target, self.target_shape, image, outputs)
-        weights = staging.take(words.nbytes)
-        content = emitter.image.add(words.astype("<i4").tobytes())
-        emitter.move((Space.MODEL, content), (Space.SCRATCHPAD, weights), words.nbytes)
-        for patch in patches:
-            _emit_patch(emitter, patch, source, target, weights)
-            weights += 4 * patch.words.size
-        staging.store_tile(self.target, self.target_shape, image, target)
 
 
 def _without_repetition(products: NDArray[np.int64]) -> tuple[NDArray[np.int32], tuple[int, ...]]:
