@@ -122,8 +122,7 @@ def verilog(
 
 def _descriptions(folder: Path, configs: dict[str, AcceleratorConfig], prefix: str) -> list[Path]:
     """Write the file list, and the core with all that its targets read besides the Verilog."""
-    from eightfold.compiler.artifacts import check_files
-    from eightfold.compiler.driver import driver_files
+    from eightfold.compiler.artifacts import check_files, driver_files
 
     default = next(iter(configs))
     driver = driver_files() | {MODEL_HEADER: model_header(prefix)}

@@ -1,7 +1,7 @@
 """A compiled network as files: what a host loads, and what a person reads."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,30 @@ import numpy as np
 
 from eightfold.common.files import Content, write_files
 from eightfold.compiler import Compiled, compile_network
-from eightfold.compiler.driver import FOLDER, c_arrays, conversions, driver_files
 from eightfold.isa import Space
 from eightfold.isa.decode import listing
+from eightfold.isa.headers import PREFIX, c_header
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import host_operators, load_int8, run_graphs
 from eightfold.target.config import AcceleratorConfig
 
 STATE_FILE = "state.bin"
+
+DRIVER = Path(__file__).parent / "driver"
+"""The driver in C, and a bench that runs it on the Verilog."""
+
+SOURCES = ("eightfold.h", "eightfold.c", "eightfold_convert.h", "bench.h", "bench.cpp")
+"""Files that are written as they are."""
+
+_CACHE_LINE = 64
+"""EIGHTFOLD_ALIGNMENT: arenas are whole lines, so that no neighbour is invalidated with them."""
+
+
+def driver_files() -> dict[str, Content]:
+    """Return the driver's files by their names."""
+    files: dict[str, Content] = {name: (DRIVER / name).read_text("utf-8") for name in SOURCES}
+    return files | {"eightfold_isa.h": c_header()}
 
 
 def write_driver(folder: Path) -> list[Path]:
@@ -57,9 +72,9 @@ def check_files(config: AcceleratorConfig) -> dict[str, Content]:
     )
     return {
         "check.h": '#include "layout.h"\n\n' + arrays,
-        "check.c": (FOLDER / "check.c").read_text("utf-8"),
+        "check.c": (DRIVER / "check.c").read_text("utf-8"),
         "network.h": _header(layout),
-        **c_arrays("network", layout, compiled.words, compiled.model, b""),
+        **_c_arrays("network", layout, compiled.words, compiled.model, b""),
     }
 
 
@@ -89,7 +104,7 @@ def write_compiled(
             folder / "network.h": _header(layout),
         }
         if c_array:
-            arrays = c_arrays(c_array, layout, compiled.words, compiled.model, state)
+            arrays = _c_arrays(c_array, layout, compiled.words, compiled.model, state)
             contents |= {folder / name: text for name, text in arrays.items()}
     write_files(contents)
     return list(contents)
@@ -216,10 +231,6 @@ def _header(layout: Mapping[str, Any]) -> str:
     ``eightfold_dequantize_output_<n>(arena, values)`` do what the host has to.
     """
     lines = [
-        "/* A compiled network: its regions, inputs and outputs. By eightfold compile. */",
-        "#ifndef EIGHTFOLD_NETWORK_H",
-        "#define EIGHTFOLD_NETWORK_H",
-        "",
         "#include <stddef.h>",
         "#include <stdint.h>",
         "",
@@ -244,8 +255,15 @@ def _header(layout: Mapping[str, Any]) -> str:
             lines += _tensor_macros(f"EIGHTFOLD_{side.upper()}_{number}", side, number, entry)
             if entry["host"]:
                 functions += _function(side, number, entry)
-    lines += ["", *conversions().splitlines(), *functions] if functions else []
-    return "\n".join([*lines, "", "#endif /* EIGHTFOLD_NETWORK_H */"]) + "\n"
+    lines += ["", *_conversions().splitlines(), *functions] if functions else []
+    title = "A compiled network: its regions, inputs and outputs. By eightfold compile."
+    return _guarded(title, f"{PREFIX}_NETWORK_H", lines)
+
+
+def _guarded(title: str, guard: str, lines: Iterable[str]) -> str:
+    """Return a header of C that can be included twice."""
+    head = f"/* {title} */", f"#ifndef {guard}", f"#define {guard}"
+    return "\n".join([*head, "", *lines, "", f"#endif /* {guard} */"]) + "\n"
 
 
 def _tensor_macros(prefix: str, side: str, number: int, entry: Mapping[str, Any]) -> list[str]:
@@ -286,3 +304,116 @@ def _function(side: str, number: int, entry: Mapping[str, Any]) -> list[str]:
         head = f"void eightfold_dequantize_output_{number}(const uint8_t *arena, float *values)"
         call = f"eightfold_dequantize(arena + {prefix}_OFFSET, {values}, values)"
     return ["", f"static inline {head}", "{", f"    {call};", "}"]
+
+
+def _conversions() -> str:
+    """Return the functions of eightfold_convert.h, which headers of networks have too."""
+    whole = (DRIVER / "eightfold_convert.h").read_text("utf-8")
+    end = "#endif /* EIGHTFOLD_CONVERSIONS */\n"
+    return whole[whole.index("#ifndef EIGHTFOLD_CONVERSIONS") : whole.index(end)] + end
+
+
+def _c_arrays(
+    name: str, layout: Mapping[str, Any], words: np.ndarray, model: bytes, state: bytes
+) -> dict[str, Content]:
+    """Return ``layout.h`` and ``layout.c``: a network as constants of the driver.
+
+    ``<name>``, an identifier of C, is the ``struct eightfold_network``, ``<name>_arena`` memory for
+    one instance. ``layout`` is as in ``layout.json``, the others are contents of commands.bin,
+    model.bin and state.bin.
+    """
+    title = "A compiled network for the driver. By eightfold compile --c-array."
+    arena = max(-(-layout["arena_bytes"] // _CACHE_LINE), 1) * _CACHE_LINE
+    header = [
+        '#include "eightfold.h"',
+        "",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        "",
+        f"extern const struct eightfold_network {name};",
+        f"extern uint8_t {name}_arena[{arena}];",
+        "",
+        "#ifdef __cplusplus",
+        "}",
+        "#endif",
+    ]
+    source = [
+        f"/* {title} */",
+        '#include "layout.h"',
+        '#include "network.h"',
+        "",
+        f"uint8_t {name}_arena[{arena}] {PREFIX}_ALIGNED;",
+        *_array("uint32_t", "commands", [f"0x{word:08X}u" for word in words.tolist()]),
+        *_array("uint8_t", "model", list(map(str, model))),
+        *(_array("uint8_t", "state", list(map(str, state))) if state else []),
+        *_tensors("input", layout["inputs"]),
+        *_tensors("output", layout["outputs"]),
+        "",
+        f"const struct eightfold_network {name} = {{",
+        f"    .commands = commands, .model = model, .state = {'state' if state else '0'},",
+        f"    .command_bytes = {PREFIX}_COMMAND_BYTES, .model_bytes = {PREFIX}_MODEL_BYTES,",
+        f"    .arena_bytes = {PREFIX}_ARENA_BYTES,",
+        *(
+            f"    .state_{word} = {f'{PREFIX}_STATE_{word.upper()}' if state else 0},"
+            for word in ("offset", "bytes")
+        ),
+        *(
+            f"    .{side}_count = {PREFIX}_{side.upper()}S, .{side}s = {side}s,"
+            for side in ("input", "output")
+        ),
+        "};",
+    ]
+    return {
+        "layout.h": _guarded(title, f"{PREFIX}_{name.upper()}_LAYOUT_H", header),
+        "layout.c": "\n".join(source) + "\n",
+    }
+
+
+def _array(kind: str, name: str, values: list[str], aligned: bool = True) -> Iterator[str]:
+    """Yield a constant array; one that the accelerator reads has whole cache lines, one or more."""
+    if aligned:
+        line = _CACHE_LINE // (4 if kind == "uint32_t" else 1)
+        values = values + ["0"] * (-len(values) % line or (0 if values else line))
+    suffix = f" {PREFIX}_ALIGNED" if aligned else ""
+    yield from ("", f"static const {kind} {name}[{len(values)}]{suffix} = {{")
+    for start in range(0, len(values), 8):
+        yield f"    {', '.join(values[start : start + 8])},"
+    yield "};"
+
+
+def _tensors(side: str, entries: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the table of a network's inputs or outputs, with the arrays that it points to."""
+    rows = []
+    for number, entry in enumerate(entries):
+        own, macro = f"{side}_{number}", f"{PREFIX}_{side.upper()}_{number}"
+        scales = entry["scale"] or []
+        arrays = {
+            "shape": ("uint32_t", [f"{size}u" for size in entry["shape"]]),
+            "scales": ("float", [f"{scale:.9e}f" for scale in scales]),
+            "zero_points": ("int32_t", [str(zero) for zero in entry["zero_point"] or []]),
+        }
+        for name, (kind, values) in arrays.items():
+            if values:
+                yield from _array(kind, f"{own}_{name}", values, aligned=False)
+        pointers = ", ".join(
+            f".{name} = {f'{own}_{name}' if values else 0}" for name, (_, values) in arrays.items()
+        )
+        rows += [
+            f"    {{.name = {_string(entry['name'])}, .type = {PREFIX}_{entry['dtype'].upper()},",
+            f"     .offset = {macro}_OFFSET, .bytes = {macro}_BYTES,",
+            f"     .elements = {macro}_ELEMENTS, .rank = {macro}_RANK,",
+            f"     .scale_count = {len(scales)}, {pointers}}},",
+        ]
+    yield from ("", f"static const struct eightfold_tensor {side}s[{max(len(entries), 1)}] = {{")
+    yield from rows or ["    {.name = 0},"]
+    yield "};"
+
+
+def _string(text: str) -> str:
+    """Return a literal of C: bytes beyond printable ASCII, and what C would read, in octal."""
+    plain = "".join(
+        chr(byte) if 32 <= byte < 127 and byte not in b'"\\?' else f"\\{byte:03o}"
+        for byte in text.encode()
+    )
+    return f'"{plain}"'
