@@ -338,10 +338,8 @@ def _binary(operator: str, low: Lowering, layer: Layer) -> Place:
 
 def _pool(operator: str, low: Lowering, layer: Layer) -> Place:
     """Write a pool; the mean of a whole image is MEAN, which has codes of its own."""
-    kernel, padded = (
-        layer.attributes["kernel"],
-        [*layer.attributes["begin"], *layer.attributes["end"]],
-    )
+    kernel = layer.attributes["kernel"]
+    padded = [*layer.attributes["begin"], *layer.attributes["end"]]
     counted = operator != "MAX_POOL_2D" and not layer.attributes["exclude_pad"]
     place, result = low.place(layer.inputs[0]), low._new(layer.output)
     if operator != "MAX_POOL_2D" and [*place.shape[1:3]] == kernel and not any(padded):

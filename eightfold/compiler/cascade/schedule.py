@@ -130,7 +130,6 @@ class Action(NamedTuple):
     before: int = 0
 
 
-@dataclass
 class Track:
     """A tensor's rows over the strips: ``needed`` by steps, ``new`` ones, those ``held``.
 
@@ -138,18 +137,11 @@ class Track:
     moved before a strip; ``capacity`` is the buffer's, in rows.
     """
 
-    needed: list[range]
-    new: list[range]
-    held: list[range]
-    starts: list[int]
-    moved: list[range]
-    capacity: int = 0
-    halo: bool = False
-
-    @classmethod
-    def empty(cls, strips: int) -> "Track":
-        needed, new, held, moved = ([NONE] * strips for _ in range(4))
-        return cls(needed, new, held, [0] * strips, moved)
+    def __init__(self, strips: int) -> None:
+        self.needed, self.new, self.held, self.moved = ([NONE] * strips for _ in range(4))
+        self.starts = [0] * strips
+        self.capacity = 0
+        self.halo = False
 
 
 class Impossible(Exception):  # noqa: N818 - a signal within this room, not an error
@@ -178,7 +170,7 @@ class Schedule:
             for tensor, readers in chain.consumers.items()
         }
         if like is None:
-            self.tracks = {tensor: Track.empty(self.strips) for tensor in chain.images}
+            self.tracks = {tensor: Track(self.strips) for tensor in chain.images}
             self._propagate()
             for tensor in chain.buffered:
                 self._hold(tensor)

@@ -26,11 +26,6 @@ class Held:
     tensor: int
     channels: np.ndarray | None = None
 
-    def narrowed(self, tensor: int, channels: np.ndarray) -> "Held":
-        """Return where the elements are, if ``tensor`` has only these channels of this one."""
-        whole = channels if self.channels is None else self.channels[channels]
-        return Held(tensor, whole)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:
@@ -270,7 +265,8 @@ class Draft:
         number = self.tensor(replace(whole, shape=shape))
         for source, held in self._held.items():
             if held.tensor == tensor:
-                self._held[source] = held.narrowed(number, channels)
+                left = channels if held.channels is None else held.channels[channels]
+                self._held[source] = Held(number, left)
         return number
 
     def stand_in(self, tensor: int, other: int) -> None:

@@ -32,7 +32,6 @@ from eightfold.golden.errors import SpecError
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.tpu_mlir import elementwise, windows
 from eightfold.golden.tpu_mlir.numbers import Code, dequantize, quantize
-from eightfold.golden.tpu_mlir.windows import Pair
 from eightfold.model import Graph, Operator, Tensor
 from eightfold.target.config import AcceleratorConfig
 
@@ -168,9 +167,8 @@ class TpuMlirNetwork:
 
     MOVE: a fill and copies; before it a VECTOR with a table if Z_x is not Z_y."""
 
-    def max_pool(self, x: int, *, kernel: Pair, **window: Any) -> int:
-        """Add `eightfold.golden.tpu_mlir.windows.max_pool`: VECTOR."""
-        return self._add("MaxPool", 1, lower_windows.max_pool, x, kernel=kernel, **window)
+    max_pool = partialmethod(_add, "MaxPool", 1, lower_windows.max_pool)
+    """`eightfold.golden.tpu_mlir.windows.max_pool`: a VECTOR."""
 
     def arrange(self, *tensors: int, order: NDArray[np.int64]) -> int:
         """Add codes in another order, which may join tensors of one type: MOVE.
