@@ -27,20 +27,6 @@ ROWS = {Reduce.SUM: Row.SUM, Reduce.MAXIMUM: Row.MAXIMUM, Reduce.MINIMUM: Row.MI
 """What reduces a run as ``reduce`` does a window."""
 
 
-@dataclass(frozen=True)
-class Loop:
-    """Iterations, bytes from one to the next in source and result."""
-
-    count: int
-    source: int
-    target: int
-
-    @property
-    def reduced(self) -> bool:
-        """Whether the result does not have the axis."""
-        return not self.target
-
-
 def grouped(shape: Sequence[int], axes: Sequence[int]) -> Nest:
     """Return the elements of a shape, and of what is left of it without some axes.
 
@@ -52,14 +38,14 @@ def grouped(shape: Sequence[int], axes: Sequence[int]) -> Nest:
 
 def reduced(nest: Nest) -> list[bool]:
     """Return of each loop whether the result does not have it."""
-    return [loop.reduced for loop in _loops(nest)]
+    return [not into for _, _, into in nest.loops]
 
 
 def is_direct(nest: Nest) -> bool:
     """Return whether a command has as many loops over what is reduced as are needed."""
-    loops = _loops(nest)
-    before = loops[:-1] if loops and loops[-1].reduced else loops
-    windows = [factors(loop.count) for loop in before if loop.reduced]
+    loops = nest.loops
+    before = loops[:-1] if any(reduced(nest)[-1:]) else loops
+    windows = [factors(count) for count, _, into in before if not into]
     return all(windows) and sum(map(len, windows)) <= WINDOWS
 
 
@@ -77,7 +63,7 @@ class Reduction(UnaryStep):
     requantize: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
-        longest = max((loop.count for loop in _loops(self.whole) if loop.reduced), default=1)
+        longest = max((count for count, _, into in self.whole.loops if not into), default=1)
         if self.byte is not None and longest > LONGEST:
             raise CompileError(f"an axis of {longest} elements is longer than {LONGEST}")
         assert is_direct(self.whole), "reduced axes are to be moved together before"
@@ -97,8 +83,7 @@ class Reduction(UnaryStep):
             staging.begin(room)
             self._part(emitter, staging, nest)
             return
-        loops = enumerate(_loops(nest))
-        kept = (i for i, loop in loops if not loop.reduced and loop.count > 1)
+        kept = (i for i, (count, _, into) in enumerate(nest.loops) if into and count > 1)
         halves = nest.halves(next(kept, None))
         for half in halves:
             self._emit(emitter, staging, half)
@@ -107,7 +92,7 @@ class Reduction(UnaryStep):
 
     def _emit_in_parts(self, emitter: Emitter, staging: Staging, nest: Nest) -> None:
         """Emit one result of a row, part by part: each goes on from the one before."""
-        if not _loops(nest)[-1].reduced:
+        if not reduced(nest)[-1]:
             raise NoRoomError
         for number, part in enumerate(_cut(nest, staging.limit(whole=False) - ALIGNMENT)):
             staging.begin(fits([part.size(0), 1]))
@@ -122,43 +107,38 @@ class Reduction(UnaryStep):
     def _commands(self, emitter: Emitter, nest: Nest, resume: bool) -> None:
         """Emit the commands of a part at scratchpad addresses, each within the limits."""
         nest = Nest(nest.starts, tuple(loop for loop in nest.loops if loop[0] > 1))
-        loops = _loops(nest)
-        if (row := _inner(loops)) and row.reduced and row.count > LONGEST:
+        if _run(nest) > LONGEST and reduced(nest)[-1]:
             self._long_rows(emitter, nest, resume)
             return
-        outer = [i for i, loop in enumerate(loops) if _is_outer(loops, loop)]
-        long = [i for i, loop in enumerate(loops) if not loop.reduced and loop.count > RUN]
+        outer = _outer(nest)
+        long = [i for i, (count, _, into) in enumerate(nest.loops) if into and count > RUN]
         if len(outer) <= LOOPS and not long:
             self._command(emitter, nest, resume)
             return
         place, size = (outer[0], 1) if len(outer) > LOOPS else (long[0], RUN)
-        for part in parts(range(loops[place].count), size):
+        for part in parts(range(nest.loops[place][0]), size):
             self._commands(emitter, nest.some(place, part.start, len(part)), resume)
 
     def _long_rows(self, emitter: Emitter, nest: Nest, resume: bool) -> None:
         """Emit rows longer than a run, one after the other: each in parts that go on."""
-        loops = _loops(nest)
-        place = next((i for i, loop in enumerate(loops) if not loop.reduced), None)
+        place = next((i for i, loop in enumerate(nest.loops) if loop[2]), None)
         if place is None:
             for number, part in enumerate(_cut(nest, RUN)):
                 self._commands(emitter, part, resume or number > 0)
             return
-        for number in range(loops[place].count):
+        for number in range(nest.loops[place][0]):
             self._long_rows(emitter, nest.index(place, number), resume)
 
     def _command(self, emitter: Emitter, nest: Nest, resume: bool) -> None:
         """Emit the command of loops that are within the limits."""
-        loops = _loops(nest)
-        inner = _inner(loops)
-        in_rows = resume or (inner is not None and inner.reduced)
-        over = loops[:-1] if inner and in_rows else loops
-        taps = [each for loop in over if loop.reduced for each in factored(loop.count, loop.source)]
-        kept = [
-            each for each, loop in zip(nest.loops, loops, strict=True) if _is_outer(loops, loop)
-        ]
+        run = _run(nest)
+        in_rows = resume or (run > 1 and reduced(nest)[-1])
+        over = nest.loops[:-1] if run > 1 and in_rows else nest.loops
+        taps = [each for count, step, into in over if not into for each in factored(count, step)]
+        kept = [nest.loops[i] for i in _outer(nest)]
         command = replace(
             self._operation(emitter, in_rows),
-            run=inner.count if inner else 1,
+            run=run,
             source_a=nest.starts[0],
             target=nest.starts[1],
             resume=resume,
@@ -193,18 +173,15 @@ class Reduction(UnaryStep):
         return extract_byte(self.byte)
 
 
-def _loops(nest: Nest) -> list[Loop]:
-    return [Loop(*loop) for loop in nest.loops]
+def _run(nest: Nest) -> int:
+    """Return the iterations of the last loop if its bytes are adjacent: the command's run, or 1."""
+    return nest.loops[-1][0] if nest.loops and nest.loops[-1][1] == 1 else 1
 
 
-def _inner(loops: Sequence[Loop]) -> Loop | None:
-    """Return the loop that becomes the command's run: the last one, if its bytes are adjacent."""
-    return loops[-1] if loops and loops[-1].source == 1 else None
-
-
-def _is_outer(loops: Sequence[Loop], loop: Loop) -> bool:
-    """Return whether a loop goes over results, and is not the run."""
-    return not loop.reduced and loop is not _inner(loops)
+def _outer(nest: Nest) -> list[int]:
+    """Return the places of the loops that go over results, but for the run."""
+    last = len(nest.loops) - (_run(nest) > 1)
+    return [i for i, loop in enumerate(nest.loops[:last]) if loop[2]]
 
 
 def extract_byte(number: int) -> Requantize:
