@@ -5,6 +5,7 @@ onnxruntime, without its optimizations: float32 between a rounding to nearest, t
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class _Reader:
         self.onnx = onnx
         self.runtime = runtime
         self.model = model
-        self.sessions: dict[tuple[tuple[str, ...], ...], Any] = {}
+        self.session = cache(self._session)
         self.quantized: dict[str, tuple[str, Codes | str]] = {}
         graph = model.graph
         infos = [*graph.input, *graph.value_info, *graph.output]
@@ -122,23 +123,24 @@ class _Reader:
     def _evaluate(
         self, inputs: Mapping[str, NDArray[Any]], names: Sequence[str]
     ) -> dict[str, NDArray[np.float32]]:
-        if (session := self.sessions.get((tuple(inputs), tuple(names)))) is None:
-            results = [name for name in names if name not in inputs]
-            shown = self.onnx.utils.Extractor(self.model).extract_model([*inputs], results)
-            options = self.runtime.SessionOptions()
-            options.graph_optimization_level = self.runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
-            options.intra_op_num_threads = 1
-            data = shown.SerializeToString()
-            try:
-                session = self.runtime.InferenceSession(data, options, ["CPUExecutionProvider"])
-            except Exception as error:  # its errors have no class in common
-                reason = str(error).strip().splitlines()[0]
-                message = f"{self.path}: onnxruntime does not take it: {reason}"
-                raise InputError(message) from None
-            self.sessions[tuple(inputs), tuple(names)] = session
+        session = self.session(tuple(inputs), tuple(names))
         found = session.run(None, dict(inputs))
         outputs = [output.name for output in session.get_outputs()]
         return {**inputs, **dict(zip(outputs, found, strict=True))}
+
+    def _session(self, given: Sequence[str], names: Sequence[str]) -> Any:
+        """Return what computes the part of the model from some values to others."""
+        results = [name for name in names if name not in given]
+        shown = self.onnx.utils.Extractor(self.model).extract_model([*given], results)
+        options = self.runtime.SessionOptions()
+        options.graph_optimization_level = self.runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = 1
+        data = shown.SerializeToString()
+        try:
+            return self.runtime.InferenceSession(data, options, ["CPUExecutionProvider"])
+        except Exception as error:  # its errors have no class in common
+            reason = str(error).strip().splitlines()[0]
+            raise InputError(f"{self.path}: onnxruntime does not take it: {reason}") from None
 
 
 def _codes(network: Network, names: Sequence[str]) -> Codes | str:

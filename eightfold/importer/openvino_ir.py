@@ -5,6 +5,7 @@ The file is read, its shapes are inferred, constants are folded and values compu
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ class _Reader:
         name = model.get_friendly_name()
         self.network = Network(name, "OpenVINO", [], [], {}, {}, [], self._evaluate)
         self.ports: dict[str, Any] = {}
-        self.compiled: dict[tuple[tuple[str, ...], ...], Any] = {}
+        self.compiled = cache(self._compile)
 
     def read(self) -> Network:
         for node in self.model.get_ordered_ops():
@@ -130,9 +131,7 @@ class _Reader:
     def _evaluate(
         self, inputs: Mapping[str, NDArray[Any]], names: Sequence[str]
     ) -> dict[str, NDArray[np.float32]]:
-        if (compiled := self.compiled.get((tuple(inputs), tuple(names)))) is None:
-            compiled = self.compiled[tuple(inputs), tuple(names)] = self._compile(inputs, names)
-        values = compiled([*inputs.values()])
+        values = self.compiled(tuple(inputs), tuple(names))([*inputs.values()])
         return {name: np.array(values[number]) for number, name in enumerate(names)}
 
     def _compile(self, given: Iterable[str], names: Sequence[str]) -> Any:
