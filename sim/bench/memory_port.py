@@ -1,5 +1,6 @@
 """Memory behind an `eightfold.hw.ports.memory_read` port, for benches without a bus."""
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -155,7 +156,7 @@ class FetchBench:
 Command = dict[str, int]
 
 
-class CommandBench(FetchBench):
+class CommandBench(FetchBench, ABC):
     """A fetch of the accelerator: commands, bad ones among them, and a model of random bytes.
 
     ``kind``: of the commands. ``words``: the stream of what it gives. ``base``, ``size``: the
@@ -173,17 +174,17 @@ class CommandBench(FetchBench):
         super().__init__(dut, contents, self.config.port, ("command", words), *pauses)
         dut.region.value = base | size << 32
 
+    @abstractmethod
     def bytes(self, command: Command) -> int:
         """Return a command's bytes in memory."""
-        raise NotImplementedError
 
     def bad(self, command: Command) -> bool:
         """Return whether it is ignored with a fault."""
         return command["address"] + self.bytes(command) > self.size
 
+    @abstractmethod
     def words(self, command: Command) -> list[int]:
         """Return the words that a command should give which is not bad."""
-        raise NotImplementedError
 
     def beats(self, command: Command) -> int:
         """Return what a command fetches."""
