@@ -30,21 +30,20 @@ _CHILD = "from lab.documents.speed import measure_here; measure_here()"
 
 @dataclass(frozen=True)
 class Speed:
-    """Medians of the CPU time of one inference, in milliseconds."""
+    """Medians of the CPU time of one inference, in milliseconds.
+
+    ``golden``: numpy; every tensor is kept, as always. ``litert``: LiteRT's ``invoke`` with
+    ``BUILTIN_REF``, which reuses the memory of dead tensors; ``litert_keeping``: with every tensor
+    kept, as `eightfold.run.reference.oracle` runs it. ``batch``: inferences per measurement: golden
+    computes them at once, LiteRT one by one.
+    """
 
     model: str
     operators: int
     golden: float
-    """numpy; every tensor is kept, as always."""
-
     litert: float
-    """LiteRT's ``invoke`` with ``BUILTIN_REF``, which reuses the memory of dead tensors."""
-
     litert_keeping: float
-    """The same with every tensor kept, as `eightfold.run.reference.oracle` runs it."""
-
     batch: int = 1
-    """Inferences per measurement: golden computes them at once, LiteRT one by one."""
 
     @property
     def ratio(self) -> float:
@@ -119,14 +118,7 @@ def measure_here() -> None:
 
     totals = _alternating([golden, litert(False), litert(True)], repeats)
     times = [time / batch for time in totals]
-    names = ("golden", "litert", "litert_keeping")
-    speed = Speed(
-        model=model,
-        operators=len(graph.operators),
-        batch=batch,
-        **dict(zip(names, times, strict=True)),
-    )
-    print(json.dumps(asdict(speed)))
+    print(json.dumps(asdict(Speed(model, len(graph.operators), *times, batch=batch))))
 
 
 def _alternating(runs: Sequence[Callable[[], None]], repeats: int) -> list[float]:

@@ -143,20 +143,17 @@ LIMITS = Limits(max_memory=1 << 30)
 
 @dataclass(frozen=True)
 class Step:
-    """How one step ended."""
+    """How one step of `STEPS` ended.
+
+    ``outcome``: ``fine``, ``refused`` with one line, ``traceback``, or of ``load`` ``unsaid``:
+    refused for what ``check`` does not say. ``message``: the line, or the exception and where it
+    was raised. ``tensors``: what was computed in a run: the graph's outputs, or every tensor.
+    """
 
     name: str
-    """The name of a step, of `STEPS`."""
-
     outcome: str
-    """``fine``, ``refused`` with one line, ``traceback``, or of ``load`` ``unsaid``: refused for
-    what ``check`` does not say."""
-
     message: str = ""
-    """The line, or the exception and where it was raised."""
-
     tensors: dict[int, np.ndarray] = field(default_factory=dict)
-    """What ``stream`` or ``golden`` computed: the graph's outputs, or every tensor."""
 
 
 def examine(content: bytes, given: Mapping[int, np.ndarray], folder: str) -> Iterator[Step]:

@@ -29,16 +29,15 @@ from lab.hostile.subject import STEPS, Step, examine, fitting_inputs, inferences
 
 @dataclass(frozen=True)
 class Reason:
-    """A rule of LiteRT's that is not followed."""
+    """A rule of LiteRT's that is not followed.
+
+    ``says``: what LiteRT's message has in it, a regular expression. ``rule``: what LiteRT refuses.
+    ``why``: why the file is accepted here.
+    """
 
     says: str
-    """What LiteRT's message has in it, a regular expression."""
-
     rule: str
-    """What LiteRT refuses."""
-
     why: str
-    """Why the file is accepted here."""
 
 
 REASONS = (
@@ -75,12 +74,13 @@ def _oracle() -> Oracle:
 
 @dataclass(frozen=True)
 class Opinion:
-    """LiteRT's answer."""
+    """LiteRT's answer.
+
+    ``outcome``: ``equal``, ``different``, ``rejected`` (an error of its preparation), ``failed``
+    (one of its kernels, which may be about values) or ``aborted`` (its process ended).
+    """
 
     outcome: str
-    """``equal``, ``different``, ``rejected`` (an error of its preparation), ``failed`` (one of its
-    kernels, which may be about values) or ``aborted`` (its process ended)."""
-
     message: str = ""
 
 
@@ -173,8 +173,7 @@ _PATIENCE = 60
 
 
 class Worker(Closing):
-    """Calls a function in a child process that is started once, and again behind a call that
-    ended it.
+    """Calls a function in a child process, which is started again behind a call that ended it.
 
     Use it as a context manager, or call `close`. ``seconds``: of processor time for one call.
     ``memory``: bytes that the process may hold, what it needs by itself included.
@@ -239,12 +238,7 @@ class Trial(Closing):
     unless this is tested.
     """
 
-    def __init__(
-        self,
-        seconds: float = 10,
-        memory: int = 2 << 30,
-        work: Work = examine,
-    ) -> None:
+    def __init__(self, seconds: float = 10, memory: int = 2 << 30, work: Work = examine) -> None:
         self._subject = Worker(work, seconds, memory)
         self._litert = Worker(ask_litert, 4 * seconds, 2 * memory)
         self._folder = tempfile.TemporaryDirectory()
