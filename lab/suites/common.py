@@ -178,11 +178,22 @@ def plan_in_units(suite: str, together: int | Mapping[str, int]) -> Callable[...
     return planned(plan)
 
 
+def run_without_waves(case: Callable[[Unit, int], Case]) -> Callable[..., Result]:
+    """Return the `run` of a suite that simulates nothing itself."""
+
+    def run(unit: Unit, trace: Path | None = None) -> Result:
+        if trace is not None:
+            raise InputError(f"{unit.suite} have no waves; repeat the case without --trace")
+        return Result([case(unit, seed) for seed in unit.seeds])
+
+    return run
+
+
 def run_each(case: Callable[[Unit, int, Path | None], Case]) -> Callable[..., Result]:
     """Return the `run` of a suite whose cases run one after the other."""
 
     def run(unit: Unit, trace: Path | None = None) -> Result:
-        return Result([case(unit, seed, trace) for seed in unit.seeds], {})
+        return Result([case(unit, seed, trace) for seed in unit.seeds])
 
     return run
 

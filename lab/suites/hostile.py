@@ -104,7 +104,7 @@ def plan(request: Request) -> Iterator[Unit]:
 def run(unit: Unit, trace: Path | None = None) -> Result:
     """Judge the files of a unit; those that fail are shrunk."""
     budget = Budget()
-    return Result([_case(seed, budget) for seed in unit.seeds], {})
+    return Result([_case(seed, budget) for seed in unit.seeds])
 
 
 def _case(seed: int, budget: Budget) -> Case:

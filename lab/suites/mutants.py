@@ -12,7 +12,7 @@ from pathlib import Path
 
 from eightfold.campaign.records import Case, Evidence, Unit, Verdict, error_case
 from eightfold.campaign.store import Results, Row
-from eightfold.campaign.suite import MAKE_HARDWARE, FiguresTable, Result, Section, Suite, Wrong
+from eightfold.campaign.suite import MAKE_HARDWARE, FiguresTable, Section, Suite, Wrong
 from eightfold.common.errors import InputError
 from eightfold.common.extras import installed_versions
 from eightfold.common.files import IMPORT_ROOT, hash_of_files
@@ -22,7 +22,7 @@ from lab.mutants.judge import FILE as ACCEPTED
 from lab.mutants.judge import HOW, How, Judge, Judgement, every_accepted
 from lab.mutants.mutator import draw, mutants
 from lab.mutants.scratch import checked_checkout
-from lab.suites.common import FILES, SEED, Request, planned
+from lab.suites.common import FILES, SEED, Request, planned, run_without_waves
 
 VERDICTS: dict[How, Verdict] = {
     "caught": "passed",
@@ -67,12 +67,6 @@ def _texts(root: Path, names: Sequence[str]) -> dict[str, str]:
             )
         found |= {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in paths}
     return found
-
-
-def run(unit: Unit, trace: Path | None = None) -> Result:
-    if trace is not None:
-        raise InputError("mutants have no waves; repeat the case without --trace")
-    return Result([_case(unit, seed) for seed in unit.seeds], {})
 
 
 def _case(unit: Unit, seed: int) -> Case:
@@ -238,7 +232,7 @@ def _how(row: Row) -> str:
 SUITE = Suite(
     name="mutants",
     text="small faults in the hardware's source, each of which a test has to catch",
-    run=run,
+    run=run_without_waves(_case),
     plan=planned(plan),
     options=(FILES, SEED),
     cases=400,

@@ -57,8 +57,8 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
     """Run the networks of a unit; those that fail are shrunk."""
     budget = Budget()
     if unit.backend == "golden":
-        return Result([in_golden(unit, seed, budget) for seed in unit.seeds], {})
-    return Result(_on_rtl(unit, trace, budget), {})
+        return Result([in_golden(unit, seed, budget) for seed in unit.seeds])
+    return Result(_on_rtl(unit, trace, budget))
 
 
 def is_odd(seed: int) -> bool:

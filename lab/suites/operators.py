@@ -86,7 +86,7 @@ def _soon(unit: Unit) -> tuple[Unit, ...]:
 
 def run(unit: Unit, trace: Path | None = None) -> Result:
     if unit.backend == "golden":
-        return Result([_in_golden(unit, seed) for seed in unit.seeds], {})
+        return Result([_in_golden(unit, seed) for seed in unit.seeds])
     return _on_rtl(unit, trace)
 
 

@@ -4,14 +4,13 @@ Its operator is the file of the hardware, its seed the proof's number among thos
 """
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from eightfold.campaign.records import Case, Evidence, Unit, Verdict, error_case
-from eightfold.campaign.suite import MAKE_HARDWARE, Result, Suite
+from eightfold.campaign.suite import MAKE_HARDWARE, Suite
 from eightfold.common.errors import InputError
 from eightfold.common.extras import installed_versions, needs_extra
 from lab.formal.proof import How, Proof
-from lab.suites.common import FILES, Request, planned
+from lab.suites.common import FILES, Request, planned, run_without_waves
 
 VERDICTS: dict[How, Verdict] = {
     "proved": "passed",
@@ -40,12 +39,6 @@ def plan(request: Request) -> Iterator[Unit]:
                 yield Unit(suite="proofs", operator=file, first=seed, count=1, backend="solver")
 
 
-def run(unit: Unit, trace: Path | None = None) -> Result:
-    if trace is not None:
-        raise InputError("proofs have no waves; repeat the case without --trace")
-    return Result([_case(seed, _proofs()[unit.operator][seed]) for seed in unit.seeds], {})
-
-
 @needs_extra("prove", "suite proofs")
 def _proofs() -> Mapping[str, tuple[Proof, ...]]:
     """Return every proof by its file; loaded here, for other suites need no solver."""
@@ -54,7 +47,8 @@ def _proofs() -> Mapping[str, tuple[Proof, ...]]:
     return PROOFS
 
 
-def _case(seed: int, proof: Proof) -> Case:
+def _case(unit: Unit, seed: int) -> Case:
+    proof = _proofs()[unit.operator][seed]
     try:
         found = proof.prove()
     except Exception as error:
@@ -80,7 +74,7 @@ def _tools() -> dict[str, str]:
 SUITE = Suite(
     name="proofs",
     text="what holds of the hardware for all inputs, by solvers",
-    run=run,
+    run=run_without_waves(_case),
     plan=planned(plan),
     options=(FILES,),
     tools=_tools,

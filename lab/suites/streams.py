@@ -339,7 +339,7 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
         _case(unit, case, *next(found), budget) if isinstance(case, StreamCase) else case
         for case in drawn
     ]
-    return Result(cases, {})
+    return Result(cases)
 
 
 def judged(

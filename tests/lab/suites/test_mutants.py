@@ -69,7 +69,7 @@ def test_an_installed_package_has_no_tests_to_run(tmp_path, monkeypatch):
 def test_mutants_have_no_waves(tmp_path):
     (unit,) = planned_of("hw/blocks/skid.py:3")
     with pytest.raises(InputError, match="without --trace"):
-        suite.run(unit, tmp_path / "waves.vcd")
+        suite.SUITE.run(unit, tmp_path / "waves.vcd")
 
 
 @pytest.mark.long  # tests/lab/mutants/test_judge.py has a small unit
@@ -82,7 +82,7 @@ def test_a_bypass_that_gives_its_word_twice_is_caught():
         if mutant.kind == "inversion"
         and "class Bypass" in "".join(mutant.before.splitlines()[: mutant.line])
     )
-    (case,) = suite.run(planned_of(f"{path}:{number}")[0], None).cases
+    (case,) = suite.SUITE.run(planned_of(f"{path}:{number}")[0], None).cases
     assert case.verdict == "passed", case
     assert ": caught: tests/hw/blocks/test_skid.py::" in case.message
 

@@ -38,7 +38,7 @@ def test_what_has_no_proof_is_refused(name: str) -> None:
 )
 def test_the_end_of_a_proof_is_the_verdict_of_its_case(how, verdict, monkeypatch) -> None:
     monkeypatch.setattr(Solved, "prove", lambda self: Finding(how, "by magic", "a=1"))
-    (case,) = suite.run(planned_of("hw/requantizer.py")[0]).cases
+    (case,) = suite.SUITE.run(planned_of("hw/requantizer.py")[0], None).cases
     assert (case.operator, case.verdict) == ("hw/requantizer.py", verdict)
     assert case.message == f"{how}: by magic: requantizer"
     assert how == "proved" or (case.evidence and "a=1" in case.evidence.log)
@@ -46,11 +46,11 @@ def test_the_end_of_a_proof_is_the_verdict_of_its_case(how, verdict, monkeypatch
 
 def test_without_abc_its_proofs_are_skipped(monkeypatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name, path=None: None)
-    (case,) = suite.run(planned_of("hw/blocks/skid.py:0")[0]).cases
+    (case,) = suite.SUITE.run(planned_of("hw/blocks/skid.py:0")[0], None).cases
     assert case.verdict == "refused"
     assert "berkeley-abc is not installed" in case.message
 
 
 def test_proofs_have_no_waves(tmp_path) -> None:
     with pytest.raises(InputError, match="without --trace"):
-        suite.run(planned_of("hw/blocks/skid.py:0")[0], tmp_path / "waves.vcd")
+        suite.SUITE.run(planned_of("hw/blocks/skid.py:0")[0], tmp_path / "waves.vcd")
