@@ -9,7 +9,7 @@ Imports compiler, campaign, sim.machine; never hw.
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
@@ -37,21 +37,21 @@ CROSSED = ("activation", "saturation")
 _CROSSED = " and ".join(CROSSED)
 
 
-def crossed(operator: str) -> bool:
-    """Return whether an operator has both points of `CROSSED`."""
-    return set(CROSSED) <= {point.name for point in POINTS[operator]}
+def _bins(operator: str, named: Mapping[str, Collection[str]]) -> Iterator[Bin]:
+    """Yield the bins of an operator that are named by point, and those of its crossed points."""
+    yield from (Bin(operator, point, name) for point, names in named.items() for name in names)
+    if set(CROSSED) <= named.keys():
+        pairs = itertools.product(*(named[point] for point in CROSSED))
+        yield from (Bin(operator, _CROSSED, str(pair)) for pair in pairs)
 
 
 def every_bin() -> list[Bin]:
     """Return all bins, in the order of operators and points."""
-    bins = []
-    for operator in sorted(POINTS):
-        points = {point.name: point.bins for point in POINTS[operator]}
-        if crossed(operator):
-            pairs = itertools.product(*(points[name] for name in CROSSED))
-            points[_CROSSED] = tuple(str(pair) for pair in pairs)
-        bins += [Bin(operator, point, name) for point, names in points.items() for name in names]
-    return bins
+    return [
+        bin_
+        for operator in sorted(POINTS)
+        for bin_ in _bins(operator, {point.name: point.bins for point in POINTS[operator]})
+    ]
 
 
 def covered(
@@ -74,18 +74,9 @@ def covered(
             "reference": reference_labels(graph, operator, values) if asked else Labels(set),
         }
         sample = Sample(graph, operator, values, compiled.config, both)
-        hits.update(_shown(sample))
+        seen = {point.name: point.seen(sample) for point in POINTS[operator.name]}
+        hits.update(_bins(operator.name, seen))
     return hits
-
-
-def _shown(sample: Sample) -> Iterator[Bin]:
-    operator = sample.operator.name
-    seen = {point.name: point.seen(sample) for point in POINTS[operator]}
-    for point, names in seen.items():
-        yield from (Bin(operator, point, name) for name in names)
-    if crossed(operator):
-        pairs = itertools.product(*(seen[name] for name in CROSSED))
-        yield from (Bin(operator, _CROSSED, str(pair)) for pair in pairs)
 
 
 _ADDED = "the multiplier of a sum of two, 2 max(s_a, s_b) / (2^20 s_out), must be below 1"
