@@ -327,7 +327,8 @@ class _BlockRam:
         for side in "B" if self.wide else self.sides:
             meets = "1'b0"
             if self.writing is not None and self.writing != side:
-                meets = f"{self._writes()} & ({places[side]} == {places[self.writing]})"
+                written = f"{self._writes()} & ({' | '.join(self._parts())})"
+                meets = f"{written} & ({places[side]} == {places[self.writing]})"
             self._read(side, f"{memory}[{places[side]}]", enables[side], meets)
         if self.writing is not None:
             writer.at(self.edge, self._stores(memory, places[self.writing]))
@@ -368,8 +369,7 @@ class _BlockRam:
 
     def _writes(self) -> str:
         assert self.writing is not None
-        parts = " | ".join(self._parts())
-        return f"{self._enable(self.writing)} & {self._at(f'WE{self.writing}')} & ({parts})"
+        return f"{self._enable(self.writing)} & {self._at(f'WE{self.writing}')}"
 
     def _stores(self, memory: str, place: str) -> list[str]:
         assert self.writing is not None
@@ -377,9 +377,8 @@ class _BlockRam:
         data = [bit for side in sides for bit in pins(self.cell, f"DI{side}", 18)][: self.width]
         parts = self._parts()
         size = self.width // len(parts)
-        enable = f"{self._enable(self.writing)} & {self._at(f'WE{self.writing}')}"
         return [
-            f"if ({enable} & {part}) {memory}[{place}][{low + size - 1}:{low}] <= "
+            f"if ({self._writes()} & {part}) {memory}[{place}][{low + size - 1}:{low}] <= "
             f"{self.writer.word(data[low : low + size])};"
             for part, low in zip(parts, range(0, self.width, size), strict=True)
         ]
