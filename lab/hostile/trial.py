@@ -255,7 +255,7 @@ class Trial(Closing):
         done = {step.name: step for step in steps}
         if fault := _fault(done, end):
             return fault
-        accepted = [name for name in RUNS if _is_fine(done, name)]
+        accepted = [name for name in RUNS if name in done and done[name].outcome == "fine"]
         last = done.get("golden", steps[-1])
         if not accepted:
             return Verdict("refused", last.name, last.message)
@@ -281,10 +281,6 @@ class Trial(Closing):
 
 def _is_tolerated(opinion: Opinion) -> bool:
     return opinion.outcome in ("rejected", "aborted") and reason_for(opinion.message) is not None
-
-
-def _is_fine(done: Mapping[str, Step], name: str) -> bool:
-    return name in done and done[name].outcome == "fine"
 
 
 def _fault(done: Mapping[str, Step], end: str) -> Verdict | None:
