@@ -12,7 +12,8 @@ from eightfold.conformance.judge.models.subject import (
     OperatorMistake,
     OperatorRun,
     Results,
-    mistake,
+    Table,
+    named,
     run,
     runs_of,
 )
@@ -27,33 +28,37 @@ from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.operators.spec import RESTRICTION, rule_at
 
 
-@mistake
-def codes_symmetric(subject: OperatorRun) -> Results:
-    """Codes are from -127 to 127: -128 is read and written as -127."""
+def _codes_symmetric(subject: OperatorRun) -> Results:
     symmetric = np.maximum(subject.codes(0), -127)
     return [np.maximum(each, -127) for each in run(subject.changed(arrays={0: symmetric}))]
 
 
-@mistake
-def output_scale_other(subject: OperatorRun) -> Results:
-    """The output has a scale of its own, 128/127 of what the spec says, to which the results are
-    rescaled.
-    """
+def _output_scale_other(subject: OperatorRun) -> Results:
     zero_point = subject.output_quantization().per_tensor()[1]
     real = (subject.expected[0].astype(np.int64) - zero_point) * (127 / 128)
     return [clamp(round_float(real, "half_away").astype(np.int64) + zero_point)]
+
+
+_RANGED: Table = {
+    ("codes_symmetric", _codes_symmetric): "Codes are from -127 to 127: -128 is read and written "
+    "as -127."
+}
+_SCALED: Table = {
+    ("output_scale_other", _output_scale_other): "The output has a scale of its own, 128/127 of "
+    "what the spec says, to which the results are rescaled."
+}
+"""What breaks the spec's row, whatever the operator computes."""
 
 
 @cache
 def operator_mistakes(operator: str) -> tuple[OperatorMistake, ...]:
     """Return the mistakes of an operator: its own, those of requantizers inside it, of its row."""
     tables = (RUNTIMES, WEIGHTED, POOLS, ELEMENTWISE, ROWS, MOVEMENT)
-    own = [mistake for table in tables for mistake in table.get(operator, ())]
-    # What breaks the spec's row, whatever the operator computes.
+    own = [mistake for table in tables for mistake in named(table.get(operator, {}))]
     ranged = operator not in SCALINGS and rule_at(operator, "Output 0")
     scaled = rule_at(operator, RESTRICTION) or rule_at(operator, f"Output 0 {RESTRICTION}")
-    of_row = [codes_symmetric] * bool(ranged) + [output_scale_other] * bool(scaled)
-    return (*own, *mistakes_inside(operator), *of_row)
+    of_row = {**(_RANGED if ranged else {}), **(_SCALED if scaled else {})}
+    return (*own, *mistakes_inside(operator), *named(of_row))
 
 
 def operator_power(operator: str, subjects: Sequence[OperatorRun]) -> Power:

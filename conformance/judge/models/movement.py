@@ -6,17 +6,14 @@ from typing import Any
 import numpy as np
 
 from eightfold.conformance.judge.models.subject import (
+    RESCALED,
     ROUNDED,
     Compute,
-    OperatorMistake,
     OperatorRun,
     Results,
     SameError,
     Table,
     maker,
-    mistake,
-    named,
-    rescaled,
     run,
 )
 from eightfold.golden import indexing, joining
@@ -25,9 +22,7 @@ from eightfold.golden.resize import bilinear_taps, nearest_taps
 from eightfold.golden.tpu_mlir.numbers import round_float
 
 
-@mistake
-def column_major(subject: OperatorRun) -> Results:
-    """The elements are read column by column."""
+def _column_major(subject: OperatorRun) -> Results:
     x = subject.codes(0)
     return [x.reshape(-1, order="F").reshape(each.shape, order="F") for each in subject.expected]
 
@@ -36,21 +31,11 @@ def _inputs(subject: OperatorRun) -> list[np.ndarray]:
     return [subject.codes(place) for place in range(len(subject.inputs))]
 
 
-@mistake
-def order_reversed(subject: OperatorRun) -> Results:
-    """The inputs come in reverse order."""
+def _reversed_inputs(subject: OperatorRun) -> Results:
     return [joining.concatenation(_inputs(subject)[::-1], subject.options["axis"])]
 
 
-@mistake
-def last_axis(subject: OperatorRun) -> Results:
-    """The axis is always the last one."""
-    return [np.concatenate(_inputs(subject), -1)]
-
-
-@mistake
-def bytes_appended(subject: OperatorRun) -> Results:
-    """The inputs' bytes stand one after the other, as along the first axis."""
+def _bytes_appended(subject: OperatorRun) -> Results:
     arrays = [codes.reshape(-1) for codes in _inputs(subject)]
     return [np.concatenate(arrays).reshape(subject.expected[0].shape)]
 
@@ -89,9 +74,7 @@ def _transposed(subject: OperatorRun, order: Callable[[list[int]], list[int]]) -
     return [x.transpose(order(axes))]
 
 
-@mistake
-def not_moved(subject: OperatorRun) -> Results:
-    """The bytes stay where they are."""
+def _not_moved(subject: OperatorRun) -> Results:
     return [subject.codes(0).reshape(subject.expected[0].shape)]
 
 
@@ -104,9 +87,7 @@ def _gathered(
     return [indexing.gather(subject.codes(0), factor * subject.array(1), axes, batches)]
 
 
-@mistake
-def begin_ignored(subject: OperatorRun) -> Results:
-    """Slices begin at 0."""
+def _begin_ignored(subject: OperatorRun) -> Results:
     begin = np.zeros_like(subject.array(1))
     sizes = np.asarray(subject.expected[0].shape, subject.array(2).dtype)
     return run(subject.changed(arrays={1: begin, 2: sizes}))
@@ -137,9 +118,7 @@ def _reversed_batches(subject: OperatorRun) -> Results:
     return _with_batches(subject, move)
 
 
-@mistake
-def batch_outermost(subject: OperatorRun) -> Results:
-    """The blocks of each batch stand together; the kernels put all batches of a pixel together."""
+def _batch_outermost(subject: OperatorRun) -> Results:
     count = int(np.prod(subject.vector(1)))
 
     def move(codes: np.ndarray, back: bool) -> np.ndarray:
@@ -147,12 +126,6 @@ def batch_outermost(subject: OperatorRun) -> Results:
         return codes.reshape(*sizes, *codes.shape[1:]).swapaxes(0, 1)
 
     return _with_batches(subject, move)
-
-
-@mistake
-def padding_0(subject: OperatorRun) -> Results:
-    """Padding is the code 0 and not the zero point: TFLite Micro's form."""
-    return run(subject.of_other_kernels())
 
 
 @maker
@@ -183,55 +156,12 @@ def _real_taps(size: int, count: int, corners: bool, half: bool):
     return lower, np.minimum(lower + 1, size - 1), u - lower
 
 
-@mistake
-def nearest(subject: OperatorRun) -> Results:
-    """The nearest pixel is taken."""
+def _nearest(subject: OperatorRun) -> Results:
     rows, columns = subject.vector(1)
     x = subject.codes(0)
     options = (subject.options["align_corners"], subject.options["half_pixel_centers"])
     y = nearest_taps(x.shape[1], rows, *options)
     return [x[:, y][:, :, nearest_taps(x.shape[2], columns, *options)]]
-
-
-_BY_COLUMNS = "The pixels of a block go column by column."
-_MARGINS_SWAPPED = "What is before and behind each axis is swapped."
-
-_MARGINS = [
-    *named({("block_by_columns", _reversed_batches): _BY_COLUMNS}),
-    batch_outermost,
-    *named({("margins_swapped", _swapped(2)): _MARGINS_SWAPPED}),
-]
-
-_BLOCKS: Table = {
-    ("channels_slowest", _blocks(0, 1, 3, 5, 2, 4)): "A block's pixels vary fastest, then "
-    "channels, as in PyTorch's pixel_unshuffle.",
-    ("block_by_columns", _blocks(0, 1, 3, 4, 2, 5)): _BY_COLUMNS,
-}
-
-_GATHER: Table = {
-    ("axis_ignored", _gathered(axis=0, batch=0)): "The axis counts as 0.",
-    ("batch_ignored", _gathered(batch=0)): "batch_dims counts as 0.",
-    ("first_only", _gathered(factor=0)): "All indices count as 0.",
-}
-
-_EDGES: Table = {
-    ("padding_edge", _pad(None)): "Padding repeats the edge.",
-    ("margins_swapped", _swapped(1)): _MARGINS_SWAPPED,
-}
-
-_PAD: Table = {
-    ("padding_0", _pad(lambda _: 0)): "Padding is the code 0 and not the output's zero point.",
-    ("padding_input_zero_point", _pad(lambda subject: subject.scales[0][1])): "Padding is the "
-    "input's zero point and not the output's.",
-    **_EDGES,
-}
-
-_PADV2: Table = {
-    ("value_ignored", _pad(lambda subject: subject.scales[1][1])): "Padding is the output's zero "
-    "point: the value is not used.",
-    ("padding_0", _pad(lambda _: 0)): "Padding is the code 0.",
-    **_EDGES,
-}
 
 
 def _centers(half_pixel: bool | None, corners: bool | None) -> Compute:
@@ -241,51 +171,91 @@ def _centers(half_pixel: bool | None, corners: bool | None) -> Compute:
     return lambda subject: run(subject.changed(options=options))
 
 
-_OPTIONS: Table = {
-    ("half_pixel_ignored", _centers(False, None)): "half_pixel_centers is not read.",
-    ("align_corners_ignored", _centers(None, False)): "align_corners is not read.",
-    ("half_pixel_always", _centers(True, False)): "Pixels have half-pixel centers whatever the "
-    "options.",
-    ("align_corners_always", _centers(False, True)): "Corners are aligned whatever the options.",
+_BY_COLUMNS = "The pixels of a block go column by column."
+_MARGINS_SWAPPED = "What is before and behind each axis is swapped."
+
+_BATCHES: Table = {
+    ("block_by_columns", _reversed_batches): _BY_COLUMNS,
+    ("batch_outermost", _batch_outermost): "The blocks of each batch stand together; the kernels "
+    "put all batches of a pixel together.",
+    ("margins_swapped", _swapped(2)): _MARGINS_SWAPPED,
 }
 
-_COORDINATES: Table = {
-    (
-        f"coordinates_{kind}_{mode}",
-        _resized(taps, mode),
-    ): f"Coordinates are {what}, and the sum is {text}."
-    for kind, what, taps in (
-        ("1024", "those of the kernel, in steps of 1/1024", _kernel_taps),
-        ("real", "real numbers, not steps of 1/1024", _real_taps),
-    )
-    for mode, text in ROUNDED.items()
-    if (kind, mode) != ("1024", "half_away")
+_EDGES: Table = {
+    ("padding_edge", _pad(None)): "Padding repeats the edge.",
+    ("margins_swapped", _swapped(1)): _MARGINS_SWAPPED,
+    **RESCALED,
 }
 
-_SHAPE: Table = {
-    ("reversed", lambda subject: [subject.expected[0][::-1]]): "The sizes come in reverse order."
-}
-
-_TRANSPOSED: Table = {
-    (
-        "inverse",
-        _transposed(lambda axes: np.argsort(axes).tolist()),
-    ): "The inverse permutation is applied.",
-    ("reversed", _transposed(lambda axes: axes[::-1])): "The axes are always reversed.",
-}
-
-MOVEMENT: dict[str, list[OperatorMistake]] = {
-    "BATCH_TO_SPACE_ND": _MARGINS,
-    "CONCATENATION": [order_reversed, last_axis, bytes_appended],
-    "GATHER": [*named(_GATHER), rescaled],
-    "PAD": [*named(_PAD), rescaled],
-    "PADV2": [*named(_PADV2), rescaled],
-    "RESHAPE": [column_major],
-    "RESIZE_BILINEAR": [*named(_OPTIONS), nearest, *named(_COORDINATES), rescaled],
-    "SHAPE": named(_SHAPE),
-    "SLICE": [begin_ignored, rescaled],
-    "SPACE_TO_BATCH_ND": [*_MARGINS, padding_0],
-    "SPACE_TO_DEPTH": [*named(_BLOCKS), rescaled],
-    "SQUEEZE": [rescaled],
-    "TRANSPOSE": [*named(_TRANSPOSED), not_moved, rescaled],
+MOVEMENT: dict[str, Table] = {
+    "BATCH_TO_SPACE_ND": _BATCHES,
+    "CONCATENATION": {
+        ("order_reversed", _reversed_inputs): "The inputs come in reverse order.",
+        ("last_axis", lambda s: [np.concatenate(_inputs(s), -1)]): "The axis is always the last "
+        "one.",
+        ("bytes_appended", _bytes_appended): "The inputs' bytes stand one after the other, as "
+        "along the first axis.",
+    },
+    "GATHER": {
+        ("axis_ignored", _gathered(axis=0, batch=0)): "The axis counts as 0.",
+        ("batch_ignored", _gathered(batch=0)): "batch_dims counts as 0.",
+        ("first_only", _gathered(factor=0)): "All indices count as 0.",
+        **RESCALED,
+    },
+    "PAD": {
+        ("padding_0", _pad(lambda _: 0)): "Padding is the code 0 and not the output's zero point.",
+        ("padding_input_zero_point", _pad(lambda s: s.scales[0][1])): "Padding is the input's zero "
+        "point and not the output's.",
+        **_EDGES,
+    },
+    "PADV2": {
+        ("value_ignored", _pad(lambda s: s.scales[1][1])): "Padding is the output's zero point: "
+        "the value is not used.",
+        ("padding_0", _pad(lambda _: 0)): "Padding is the code 0.",
+        **_EDGES,
+    },
+    "RESHAPE": {("column_major", _column_major): "The elements are read column by column."},
+    "RESIZE_BILINEAR": {
+        ("half_pixel_ignored", _centers(False, None)): "half_pixel_centers is not read.",
+        ("align_corners_ignored", _centers(None, False)): "align_corners is not read.",
+        ("half_pixel_always", _centers(True, False)): "Pixels have half-pixel centers whatever the "
+        "options.",
+        ("align_corners_always", _centers(False, True)): "Corners are aligned whatever the "
+        "options.",
+        ("nearest", _nearest): "The nearest pixel is taken.",
+        **{
+            (f"coordinates_{kind}_{mode}", _resized(taps, mode)): f"Coordinates are {what}, and "
+            f"the sum is {text}."
+            for kind, what, taps in (
+                ("1024", "those of the kernel, in steps of 1/1024", _kernel_taps),
+                ("real", "real numbers, not steps of 1/1024", _real_taps),
+            )
+            for mode, text in ROUNDED.items()
+            if (kind, mode) != ("1024", "half_away")
+        },
+        **RESCALED,
+    },
+    "SHAPE": {
+        ("reversed", lambda s: [s.expected[0][::-1]]): "The sizes come in reverse order.",
+    },
+    "SLICE": {("begin_ignored", _begin_ignored): "Slices begin at 0.", **RESCALED},
+    "SPACE_TO_BATCH_ND": {
+        **_BATCHES,
+        ("padding_0", lambda s: run(s.of_other_kernels())): "Padding is the code 0 and not the "
+        "zero point: TFLite Micro's form.",
+    },
+    "SPACE_TO_DEPTH": {
+        ("channels_slowest", _blocks(0, 1, 3, 5, 2, 4)): "A block's pixels vary fastest, then "
+        "channels, as in PyTorch's pixel_unshuffle.",
+        ("block_by_columns", _blocks(0, 1, 3, 4, 2, 5)): _BY_COLUMNS,
+        **RESCALED,
+    },
+    "SQUEEZE": RESCALED,
+    "TRANSPOSE": {
+        ("inverse", _transposed(lambda axes: np.argsort(axes).tolist())): "The inverse permutation "
+        "is applied.",
+        ("reversed", _transposed(lambda axes: axes[::-1])): "The axes are always reversed.",
+        ("not_moved", _not_moved): "The bytes stay where they are.",
+        **RESCALED,
+    },
 }

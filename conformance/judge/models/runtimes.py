@@ -15,10 +15,10 @@ from eightfold.conformance.judge.models.scaling import (
 )
 from eightfold.conformance.judge.models.subject import (
     Compute,
-    OperatorMistake,
     OperatorRun,
     Results,
     SameError,
+    Table,
 )
 from eightfold.golden.binary import broadcast
 from eightfold.golden.fixed_point import wrap32
@@ -278,14 +278,14 @@ _OPTIMIZED: dict[str, tuple[Compute, str]] = {
     "SUM": (_optimized_reduction, "a float32 scale, and ties away from zero"),
 }
 
-RUNTIMES: dict[str, list[OperatorMistake]] = {
-    operator: [
-        OperatorMistake(name, f"Computed as {whose}: {table[operator][1]}.", table[operator][0])
+RUNTIMES: dict[str, Table] = {
+    operator: {
+        (name, table[operator][0]): f"Computed as {whose}: {table[operator][1]}."
         for name, whose, table in (
             ("xnnpack_form", "XNNPACK does", _XNNPACK),
             ("litert_optimized_form", "LiteRT's optimized kernel does", _OPTIMIZED),
         )
         if operator in table
-    ]
+    }
     for operator in sorted(_XNNPACK.keys() | _OPTIMIZED.keys())
 }

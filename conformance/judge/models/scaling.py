@@ -19,14 +19,13 @@ from eightfold.conformance.judge.arithmetic import (
     operand,
     scaled,
 )
-from eightfold.conformance.judge.forms import FORMS
+from eightfold.conformance.judge.forms import FIELDS, FORMS
 from eightfold.conformance.judge.models.subject import (
     OperatorMistake,
     OperatorRun,
     Results,
     SameError,
     maker,
-    mistake,
 )
 from eightfold.conformance.judge.subject import Mistake, made
 from eightfold.conformance.judge.variants import mistakes_of
@@ -93,17 +92,9 @@ class Scaling:
         acc = self.acc
         if self.terms:
             acc = sum(sign * term.inner(arithmetic) for term, sign in self.terms)
-        given = {
-            "acc": acc,
-            "multiplier": self.multiplier,
-            "shift": self.shift,
-            "zero_point": self.zero_point,
-            "low": self.low,
-            "high": self.high,
-        }
-        if self.bias is not None:
-            given["bias"] = self.bias
-        return {name: np.asarray(value, dtype=np.int64) for name, value in given.items()}
+        given = {**vars(self), "acc": acc}
+        names = FIELDS if self.bias is None else (*FIELDS, "bias")
+        return {name: np.asarray(given[name], dtype=np.int64) for name in names}
 
     def inner(self, arithmetic: Arithmetic) -> Integers:
         """Return the scaled values, without zero point and clamp."""
@@ -310,12 +301,12 @@ def in_operators(mistakes: Sequence[Mistake]) -> dict[str, OperatorMistake]:
     return dict.fromkeys(SCALINGS, OperatorMistake(name, sentence, compute))
 
 
-@mistake
-def two_roundings(subject: OperatorRun) -> Results:
-    """The accumulator is scaled in integers with two roundings, as in CONV_2D, where LiteRT's
-    FULLY_CONNECTED multiplies in double.
-    """
-    return [weighted(subject).results(TWO_ROUNDINGS)]
+_TWO_ROUNDINGS = OperatorMistake(
+    "two_roundings",
+    "The accumulator is scaled in integers with two roundings, as in CONV_2D, where LiteRT's "
+    "FULLY_CONNECTED multiplies in double.",
+    lambda subject: [weighted(subject).results(TWO_ROUNDINGS)],
+)
 
 
 def mistakes_inside(operator: str) -> list[OperatorMistake]:
@@ -326,6 +317,4 @@ def mistakes_inside(operator: str) -> list[OperatorMistake]:
         for mistake in mistakes_of("tflite", operator in WEIGHTED)
         if operator not in _UNCLAMPED or mistake.name not in _OF_BOUNDS
     ]
-    if operator != "FULLY_CONNECTED":
-        return named
-    return [two_roundings, *named]
+    return [_TWO_ROUNDINGS, *named] if operator == "FULLY_CONNECTED" else named

@@ -164,11 +164,6 @@ def maker(compute: Callable[Concatenate[OperatorRun, P], Results]) -> Callable[P
     return make
 
 
-def mistake(compute: Compute) -> OperatorMistake:
-    """Make a mistake of a function: its name, and its docstring as the sentence."""
-    return OperatorMistake(compute.__name__, " ".join(str(compute.__doc__).split()), compute)
-
-
 Table = Mapping[tuple[str, Compute], str]
 """Sentences of mistakes, by their names and what computes them."""
 
@@ -210,24 +205,20 @@ def swapped(first: int, second: int) -> Compute:
     )
 
 
-_ZERO_POINTS: Table = {
+INPUT_ZERO_POINT_IGNORED: Table = {
     ("input_zero_point_ignored", zero_points_ignored(0)): "The input's zero point is not "
-    "subtracted.",
-    ("zero_points_swapped", swapped(0, OUTPUT)): "The zero points of input and output are swapped.",
+    "subtracted."
 }
-
-INPUT_ZERO_POINT_IGNORED, ZERO_POINTS_SWAPPED = named(_ZERO_POINTS)
+ZERO_POINTS_SWAPPED: Table = {
+    ("zero_points_swapped", swapped(0, OUTPUT)): "The zero points of input and output are swapped."
+}
 
 
 def without_activation(subject: OperatorRun) -> Results:
     return run(subject.changed(options={"fused_activation_function": "NONE"}))
 
 
-@mistake
-def rescaled(subject: OperatorRun) -> Results:
-    """Codes are rescaled where input and output have another scale or zero point; the kernels copy
-    them.
-    """
+def _rescaled(subject: OperatorRun) -> Results:
     (scale, zero), (out, out_zero) = subject.scales
     if (scale, zero) == (out, out_zero):
         raise SameError
@@ -237,3 +228,9 @@ def rescaled(subject: OperatorRun) -> Results:
         whole = round_float(real, "half_away").astype(np.int64) + out_zero
         found.append(bounded(subject, whole))
     return found
+
+
+RESCALED: Table = {
+    ("rescaled", _rescaled): "Codes are rescaled where input and output have another scale or zero "
+    "point; the kernels copy them."
+}

@@ -18,8 +18,6 @@ from eightfold.conformance.judge.models.subject import (
     Table,
     bounded,
     maker,
-    mistake,
-    named,
     run,
     swapped,
     zero_points,
@@ -71,11 +69,7 @@ def _summed(call: OperatorCall, first: np.ndarray, second: np.ndarray) -> Result
     return [bounded(call, codes + call.output_quantization().per_tensor()[1])]
 
 
-@mistake
-def operands_rounded(subject: OperatorRun) -> Results:
-    """Each operand is rounded to the output's scale before they are added: the 20 fraction bits
-    are missing.
-    """
+def _operands_rounded(subject: OperatorRun) -> Results:
     out = float(subject.output_quantization().per_tensor()[0])
     return _summed(
         subject,
@@ -89,9 +83,7 @@ def operands_rounded(subject: OperatorRun) -> Results:
     )
 
 
-@mistake
-def scales_ignored(subject: OperatorRun) -> Results:
-    """The codes are added as if all scales were the same."""
+def _scales_ignored(subject: OperatorRun) -> Results:
     return _summed(subject, *(differences(subject, position) for position in (0, 1)))
 
 
@@ -101,14 +93,12 @@ def _operands_swapped(subject: OperatorRun) -> Results:
     return [replace(scaling, terms=((a, minus), (b, plus))).results(scaling.arithmetic)]
 
 
-@mistake
-def double_multiplier(subject: OperatorRun) -> Results:
-    """The multiplier is made of float64 scales, as TFLite Micro does; LiteRT's are float32."""
+def _double_multiplier(subject: OperatorRun) -> Results:
     scaling = product(subject.of_other_kernels())
     return [scaling.results(scaling.arithmetic)]
 
 
-_BINARY_TABLE: Table = {
+_BINARY: Table = {
     ("first_zero_point_ignored", zero_points_ignored(0)): "The first operand's zero point is not "
     "subtracted.",
     ("second_zero_point_ignored", zero_points_ignored(1)): "The second operand's zero point is not "
@@ -117,23 +107,22 @@ _BINARY_TABLE: Table = {
     ("zero_points_swapped", swapped(0, OUTPUT)): "The zero points of the first operand and the "
     "output are swapped.",
     **{
-        (
-            f"computed_in_{np.dtype(dtype).name}_{rounding}",
-            _in_float(rounding, dtype),
-        ): f"Computed with real numbers in {np.dtype(dtype).name}; ties are rounded {text}."
+        (f"computed_in_{dtype.__name__}_{rounding}", _in_float(rounding, dtype)): "Computed with "
+        f"real numbers in {dtype.__name__}; ties are rounded {text}."
         for dtype in (np.float32, np.float64)
         for rounding, text in (("half_away", "away from zero"), ("half_even", "to even"))
     },
 }
 
-_BINARY = named(_BINARY_TABLE)
+_SUM: Table = {
+    **_BINARY,
+    ("operands_rounded", _operands_rounded): "Each operand is rounded to the output's scale before "
+    "they are added: the 20 fraction bits are missing.",
+    ("scales_ignored", _scales_ignored): "The codes are added as if all scales were the same.",
+}
 
-_SUM = [operands_rounded, scales_ignored]
 
-
-@mistake
-def unsigned(subject: OperatorRun) -> Results:
-    """The codes are compared as unsigned bytes."""
+def _unsigned(subject: OperatorRun) -> Results:
     compared = (0,) if subject.operator.name == "ARG_MAX" else (0, 1)
     codes = {p: subject.codes(p) for p in compared}
     if any(each.dtype != np.int8 for each in codes.values()):
@@ -143,9 +132,7 @@ def unsigned(subject: OperatorRun) -> Results:
     return [r ^ np.int8(-128) if r.dtype == np.int8 else r for r in results]
 
 
-@mistake
-def rescaled(subject: OperatorRun) -> Results:
-    """The real values are compared and the result is rescaled; the kernels compare the codes."""
+def _extreme_of_reals(subject: OperatorRun) -> Results:
     function = getattr(np, subject.operator.name.lower())
     return to_codes(subject, function(*_reals(subject)))
 
@@ -173,11 +160,7 @@ def _raw_unsigned(call: OperatorCall) -> list[np.ndarray]:
     return [np.asarray(codes, order="C").view(np.uint8) for codes in _raw(call)]
 
 
-@mistake
-def other_comparison(subject: OperatorRun) -> Results:
-    """Equal values count the other way: the operator is taken for its neighbour, such as LESS for
-    LESS_EQUAL.
-    """
+def _other_comparison(subject: OperatorRun) -> Results:
     return OPERATORS[_CONFUSED[subject.operator.name]].run(subject)
 
 
@@ -186,7 +169,7 @@ def _exchanged(subject: OperatorRun) -> Results:
     return run(OperatorCall(subject.graph, operator, subject.values, subject.reference))
 
 
-_CODES_COMPARED: Table = {
+_COMPARISONS: Table = {
     ("codes_compared", _compared(_raw)): "The codes are compared, whatever the scales and zero "
     "points.",
     ("codes_compared_unsigned", _compared(_raw_unsigned)): "The codes are compared as unsigned "
@@ -194,13 +177,19 @@ _CODES_COMPARED: Table = {
     ("real_values_compared", _compared(_reals)): "The real values are compared exactly; the "
     "kernels round them to steps of 1/256.",
     ("zero_points_ignored", zero_points_ignored(0, 1)): "The zero points are not subtracted.",
+    ("other_comparison", _other_comparison): "Equal values count the other way: the operator is "
+    "taken for its neighbour, such as LESS for LESS_EQUAL.",
 }
 
-_COMPARISONS = [*named(_CODES_COMPARED), other_comparison]
+_ORDERED = {**_COMPARISONS, ("operands_swapped", _exchanged): "The operands are swapped."}
 
-_ORDERED = [*_COMPARISONS, *named({("operands_swapped", _exchanged): "The operands are swapped."})]
+_UNSIGNED: Table = {("unsigned", _unsigned): "The codes are compared as unsigned bytes."}
 
-_EXTREMES = [unsigned, rescaled]
+_EXTREMES: Table = {
+    **_UNSIGNED,
+    ("rescaled", _extreme_of_reals): "The real values are compared and the result is rescaled; the "
+    "kernels compare the codes.",
+}
 
 
 Function = Callable[[np.ndarray], np.ndarray]
@@ -221,27 +210,18 @@ def _table_of(subject: OperatorRun, functions: dict[str, Function], rounding: st
     return [codes[subject.codes(0).astype(np.int64) + 128]]
 
 
-@mistake
-def tflm_form(subject: OperatorRun) -> Results:
-    """Computed as TFLite Micro does, in fixed point."""
-    return run(subject.of_other_kernels())
+def _fixed_zero_point(subject: OperatorRun) -> dict[int, int]:
+    return {OUTPUT: -128 if subject.operator.name == "LOGISTIC" else 0}
 
 
-@mistake
-def output_zero_point_fixed(subject: OperatorRun) -> Results:
-    """The output's zero point is always that of the spec's table, -128 or 0."""
-    point = -128 if subject.operator.name == "LOGISTIC" else 0
-    return zero_points(lambda _: {OUTPUT: point})(subject)
-
-
-@mistake
-def table_index_offset(subject: OperatorRun) -> Results:
-    """The table is read at code + 128, where it is written at the code's byte."""
+def _index_offset(subject: OperatorRun) -> Results:
     codes = subject.codes(0) ^ np.int8(-128)
     return run(subject.changed(arrays={0: codes.astype(np.int8)}))
 
 
-_TABLES: Table = {
+_SIGMOIDS: Table = {
+    ("tflm_form", lambda s: run(s.of_other_kernels())): "Computed as TFLite Micro does, in fixed "
+    "point.",
     **{
         (f"table_{mode}", _table_of(_SMOOTH, mode)): "The function is right, but its codes are "
         f"{text}."
@@ -253,15 +233,12 @@ _TABLES: Table = {
     },
     ("piecewise", _table_of(_STEPPED, "half_away")): "A straight line with clamped ends stands "
     "for the function, such as clamp(x/6 + 1/2).",
+    **INPUT_ZERO_POINT_IGNORED,
+    ("output_zero_point_fixed", zero_points(_fixed_zero_point)): "The output's zero point is "
+    "always that of the spec's table, -128 or 0.",
+    ("table_index_offset", _index_offset): "The table is read at code + 128, where it is written "
+    "at the code's byte.",
 }
-
-_SIGMOIDS = [
-    tflm_form,
-    *named(_TABLES),
-    INPUT_ZERO_POINT_IGNORED,
-    output_zero_point_fixed,
-    table_index_offset,
-]
 
 
 @maker
@@ -278,39 +255,39 @@ def _float_quantized(subject: OperatorRun, rounding: str, reciprocal: bool) -> R
     return [clamp(codes.astype(np.int64) + zero).reshape(x.shape)]
 
 
-_QUANTIZE = [
-    INPUT_ZERO_POINT_IGNORED,
-    ZERO_POINTS_SWAPPED,
-    *named(
-        {
-            (
-                f"float_{'reciprocal_' * reciprocal}{rounding}",
-                _float_quantized(rounding, reciprocal),
-            ): f"float32 is {'multiplied by the reciprocal of' if reciprocal else 'divided by'} "
-            f"the scale and {text}."
-            for reciprocal in (False, True)
-            for rounding, text in (
-                ("half_away", "rounded with ties away from zero"),
-                ("half_even", "rounded with ties to even"),
-                ("half_up", "rounded with ties up"),
-                ("toward_zero", "truncated"),
-                ("down", "floored"),
-            )
-            if reciprocal or rounding != "half_away"
-        }
-    ),
-]
+_QUANTIZE: Table = {
+    **INPUT_ZERO_POINT_IGNORED,
+    **ZERO_POINTS_SWAPPED,
+    **{
+        (
+            f"float_{'reciprocal_' * reciprocal}{rounding}",
+            _float_quantized(rounding, reciprocal),
+        ): f"float32 is {'multiplied by the reciprocal of' if reciprocal else 'divided by'} "
+        f"the scale and {text}."
+        for reciprocal in (False, True)
+        for rounding, text in (
+            ("half_away", "rounded with ties away from zero"),
+            ("half_even", "rounded with ties to even"),
+            ("half_up", "rounded with ties up"),
+            ("toward_zero", "truncated"),
+            ("down", "floored"),
+        )
+        if reciprocal or rounding != "half_away"
+    },
+}
 
-_SUBTRACTED = named({("operands_swapped", _operands_swapped): "The operands are swapped: b - a."})
-
-ELEMENTWISE = {
-    "ADD": _BINARY + _SUM,
+ELEMENTWISE: dict[str, Table] = {
+    "ADD": _SUM,
     "LOGISTIC": _SIGMOIDS,
     "MAXIMUM": _EXTREMES,
     "MINIMUM": _EXTREMES,
-    "MUL": [*_BINARY, double_multiplier],
+    "MUL": {
+        **_BINARY,
+        ("double_multiplier", _double_multiplier): "The multiplier is made of float64 scales, as "
+        "TFLite Micro does; LiteRT's are float32.",
+    },
     "QUANTIZE": _QUANTIZE,
-    "SUB": _BINARY + _SUM + _SUBTRACTED,
+    "SUB": {**_SUM, ("operands_swapped", _operands_swapped): "The operands are swapped: b - a."},
     "TANH": _SIGMOIDS,
     **dict.fromkeys(("EQUAL", "NOT_EQUAL"), _COMPARISONS),
     **dict.fromkeys(("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL"), _ORDERED),
@@ -348,15 +325,7 @@ def _real(subject: OperatorRun, rounding: str, axis: int | None = -1) -> Results
     return to_codes(subject, function(x, axis), rounding)
 
 
-@mistake
-def beta_ignored(subject: OperatorRun) -> Results:
-    """beta counts as 1."""
-    return run(subject.changed(options={"beta": 1.0}))
-
-
-@mistake
-def base_2(subject: OperatorRun) -> Results:
-    """Powers of 2 stand for powers of e."""
+def _base_2(subject: OperatorRun) -> Results:
     return to_codes(subject, _softmax(_logits(subject) * np.log(2.0)))
 
 
@@ -390,9 +359,7 @@ def _along_others(make: Callable[..., Compute]) -> Table:
     }
 
 
-@mistake
-def mean_rounded_first(subject: OperatorRun) -> Results:
-    """The sum is divided to an integer before it is rescaled: two roundings."""
+def _mean_rounded_first(subject: OperatorRun) -> Results:
     scaling = reduced(subject)
     count = subject.codes(0).size // max(scaling.acc.size, 1)
     mean = round_float(scaling.acc / count, "half_away").astype(np.int64)
@@ -402,11 +369,7 @@ def mean_rounded_first(subject: OperatorRun) -> Results:
     return [clamp(scaled + output.per_tensor()[1])]
 
 
-@mistake
-def quotient_normalized(subject: OperatorRun) -> Results:
-    """The quotient by the count is rounded into a multiplier of its own, where the kernel divides
-    the multiplier of the scales and truncates.
-    """
+def _quotient_normalized(subject: OperatorRun) -> Results:
     scaling = reduced(subject)
     scaled = multiply_by_quantized_multiplier(
         scaling.acc, *quantize_multiplier(float(scaling.real))
@@ -414,9 +377,7 @@ def quotient_normalized(subject: OperatorRun) -> Results:
     return [clamp(scaled + scaling.zero_point)]
 
 
-@mistake
-def first_axis_only(subject: OperatorRun) -> Results:
-    """Only the first axis is reduced."""
+def _first_axis_only(subject: OperatorRun) -> Results:
     axes = np.atleast_1d(subject.array(1))[:1]
     if axes.size == subject.array(1).size:
         raise SameError
@@ -427,37 +388,28 @@ def first_axis_only(subject: OperatorRun) -> Results:
     ]
 
 
-@mistake
-def read_as_uint8(subject: OperatorRun) -> Results:
-    """The codes are read and written as uint8: LiteRT's int8 reference kernel."""
+def _read_as_uint8(subject: OperatorRun) -> Results:
     scaling = reduced(subject, subject.codes(0).view(np.uint8))
     scaled = multiply_by_quantized_multiplier(scaling.acc, scaling.multiplier, scaling.shift)
     return [np.clip(scaled + scaling.zero_point, 0, 255).astype(np.uint8).view(np.int8)]
 
 
-_REDUCTIONS = [INPUT_ZERO_POINT_IGNORED, ZERO_POINTS_SWAPPED, first_axis_only]
+_REDUCTIONS: Table = {
+    **INPUT_ZERO_POINT_IGNORED,
+    **ZERO_POINTS_SWAPPED,
+    ("first_axis_only", _first_axis_only): "Only the first axis is reduced.",
+}
 
 
-@mistake
-def last_of_equals(subject: OperatorRun) -> Results:
-    """The last of equal codes counts."""
+@maker
+def _place_of(subject: OperatorRun, place: Callable[[np.ndarray, int], np.ndarray]) -> Results:
+    """Return ARG_MAX with another place of codes along its axis."""
     x = subject.codes(0)
-    axis = one_axis(subject.array(1), x.ndim)
-    found = x.shape[axis] - 1 - np.flip(x, axis).argmax(axis)
-    return [found.astype(subject.output.dtype)]
+    return [place(x, one_axis(subject.array(1), x.ndim)).astype(subject.output.dtype)]
 
 
-@mistake
-def least(subject: OperatorRun) -> Results:
-    """The smallest code counts."""
-    x = subject.codes(0)
-    return [x.argmin(one_axis(subject.array(1), x.ndim)).astype(subject.output.dtype)]
-
-
-@mistake
-def last_axis(subject: OperatorRun) -> Results:
-    """The axis is always the last one."""
-    return [subject.codes(0).argmax(-1).astype(subject.output.dtype)]
+def _last_of_equals(x: np.ndarray, axis: int) -> np.ndarray:
+    return x.shape[axis] - 1 - np.flip(x, axis).argmax(axis)
 
 
 def _no_output_zero_point(subject: OperatorRun) -> Results:
@@ -465,29 +417,42 @@ def _no_output_zero_point(subject: OperatorRun) -> Results:
     return [clamp(codes.astype(np.int64) - subject.output_quantization().per_tensor()[1])]
 
 
-_LOG: Table = {
-    ("output_zero_point_ignored", _no_output_zero_point): "The output's zero point is missing."
-}
-
-_UNSHIFTED: Table = {
-    ("output_zero_point_ignored", _softmax_unshifted): "The output's zero point, -128, is missing, "
-    "and the codes saturate at 127."
-}
-
-ROWS = {
-    "ARG_MAX": [last_of_equals, unsigned, least, last_axis],
-    "L2_NORMALIZATION": [
-        *named(_rows_in_float(_l2)),
-        INPUT_ZERO_POINT_IGNORED,
-        *named(_along_others(_l2)),
-    ],
-    "LOG_SOFTMAX": named({**_rows_in_float(_real), **_along_others(_real), **_LOG}),
-    "MEAN": [*_REDUCTIONS, mean_rounded_first, quotient_normalized],
-    "SOFTMAX": [
-        *named(_rows_in_float(_real)),
-        beta_ignored,
-        base_2,
-        *named({**_along_others(_real), **_UNSHIFTED}),
-    ],
-    "SUM": [*_REDUCTIONS, read_as_uint8],
+ROWS: dict[str, Table] = {
+    "ARG_MAX": {
+        ("last_of_equals", _place_of(_last_of_equals)): "The last of equal codes counts.",
+        **_UNSIGNED,
+        ("least", _place_of(lambda x, axis: x.argmin(axis))): "The smallest code counts.",
+        ("last_axis", _place_of(lambda x, axis: x.argmax(-1))): "The axis is always the last one.",
+    },
+    "L2_NORMALIZATION": {
+        **_rows_in_float(_l2),
+        **INPUT_ZERO_POINT_IGNORED,
+        **_along_others(_l2),
+    },
+    "LOG_SOFTMAX": {
+        **_rows_in_float(_real),
+        **_along_others(_real),
+        ("output_zero_point_ignored", _no_output_zero_point): "The output's zero point is missing.",
+    },
+    "MEAN": {
+        **_REDUCTIONS,
+        ("mean_rounded_first", _mean_rounded_first): "The sum is divided to an integer before it "
+        "is rescaled: two roundings.",
+        ("quotient_normalized", _quotient_normalized): "The quotient by the count is rounded into "
+        "a multiplier of its own, where the kernel divides the multiplier of the scales and "
+        "truncates.",
+    },
+    "SOFTMAX": {
+        **_rows_in_float(_real),
+        ("beta_ignored", lambda s: run(s.changed(options={"beta": 1.0}))): "beta counts as 1.",
+        ("base_2", _base_2): "Powers of 2 stand for powers of e.",
+        **_along_others(_real),
+        ("output_zero_point_ignored", _softmax_unshifted): "The output's zero point, -128, is "
+        "missing, and the codes saturate at 127.",
+    },
+    "SUM": {
+        **_REDUCTIONS,
+        ("read_as_uint8", _read_as_uint8): "The codes are read and written as uint8: LiteRT's int8 "
+        "reference kernel.",
+    },
 }

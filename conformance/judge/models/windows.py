@@ -9,6 +9,7 @@ from eightfold.conformance.judge.arithmetic import saturate, wrap
 from eightfold.conformance.judge.models.scaling import accumulators, weighted
 from eightfold.conformance.judge.models.subject import (
     INPUT_ZERO_POINT_IGNORED,
+    RESCALED,
     ZERO_POINTS_SWAPPED,
     OperatorRun,
     Results,
@@ -16,9 +17,6 @@ from eightfold.conformance.judge.models.subject import (
     Table,
     bounded,
     maker,
-    mistake,
-    named,
-    rescaled,
     with_zero_point,
     without_activation,
     zero_points,
@@ -122,19 +120,13 @@ def _read_as_oihw(weights: np.ndarray) -> np.ndarray:
     return weights.reshape(o, i, h, w).transpose(0, 2, 3, 1)
 
 
-@mistake
-def input_nchw(subject: OperatorRun) -> Results:
-    """The input's bytes are read as NCHW."""
+def _input_nchw(subject: OperatorRun) -> Results:
     n, h, w, c = subject.codes(0).shape
     x = subject.codes(0).reshape(n, c, h, w).transpose(0, 2, 3, 1)
     return _codes(subject, accumulators(subject, x))
 
 
-@mistake
-def channels_tiled(subject: OperatorRun) -> Results:
-    """Output channel c reads input channel c mod channels, where it has to read c div
-    multiplier.
-    """
+def _channels_tiled(subject: OperatorRun) -> Results:
     x = np.tile(subject.codes(0), subject.codes(1).shape[3] // subject.codes(0).shape[3])
     return _codes(subject, accumulators(subject, x))
 
@@ -164,27 +156,27 @@ def _more(
     return _codes(subject, wrap32(accumulators(subject) + times * accumulators(other)))
 
 
-@mistake
-def weights_transposed(subject: OperatorRun) -> Results:
-    """The filter's bytes are read as (inputs, outputs)."""
+def _weights_transposed(subject: OperatorRun) -> Results:
     weights = subject.codes(1)
     other = np.asarray(weights.reshape(weights.shape[::-1]).T, order="C")
     return _codes(subject.changed(arrays={1: other}))
 
 
-_ALL_TABLE: Table = {
-    (
-        "first_scale_for_all",
-        _scales(lambda scales: np.full_like(scales, scales[0])),
-    ): "The first channel's weight scale is used for all: per-tensor on per-axis weights.",
-    (
-        "largest_scale_for_all",
-        _scales(lambda scales: np.full_like(scales, scales.max())),
-    ): "The largest weight scale is used for all channels: per-tensor on per-axis weights.",
-    (
-        "scales_one_channel_late",
-        _scales(lambda scales: np.roll(scales, 1)),
-    ): "Each channel has the weight scale of the channel before.",
+def _zero_point_negated(subject: OperatorRun) -> dict[int, int]:
+    return {0: -int(subject.stated(0).zero_point[0])}
+
+
+_ALL: Table = {
+    **INPUT_ZERO_POINT_IGNORED,
+    ("input_zero_point_added", zero_points(_zero_point_negated)): "The input's zero point is added "
+    "where it has to be subtracted.",
+    **ZERO_POINTS_SWAPPED,
+    ("first_scale_for_all", _scales(lambda s: np.full_like(s, s[0]))): "The first channel's weight "
+    "scale is used for all: per-tensor on per-axis weights.",
+    ("largest_scale_for_all", _scales(lambda s: np.full_like(s, s.max()))): "The largest weight "
+    "scale is used for all channels: per-tensor on per-axis weights.",
+    ("scales_one_channel_late", _scales(lambda s: np.roll(s, 1))): "Each channel has the weight "
+    "scale of the channel before.",
     ("weights_unsigned", _more(lambda weights: weights < 0, lambda zero_point: 256)): "The weights "
     "are read as unsigned bytes.",
     ("weight_zero_point_of_input", _more(np.ones_like, lambda zero_point: -zero_point)): "The "
@@ -194,15 +186,6 @@ _ALL_TABLE: Table = {
     ("accumulator_16_saturates", _accumulator(lambda acc: saturate(acc, 16))): "The accumulator "
     "saturates to 16 bits.",
 }
-
-_ADDED: Table = {
-    (
-        "input_zero_point_added",
-        zero_points(lambda subject: {0: -int(subject.stated(0).zero_point[0])}),
-    ): "The input's zero point is added where it has to be subtracted."
-}
-
-_ALL = [INPUT_ZERO_POINT_IGNORED, *named(_ADDED), ZERO_POINTS_SWAPPED, *named(_ALL_TABLE)]
 
 CHANGES: Mapping[tuple[str, Change], str] = {
     ("padding_odd_before", lambda taps: replace(taps, before=taps.after)): "Where SAME pads by an "
@@ -219,7 +202,8 @@ CHANGES: Mapping[tuple[str, Change], str] = {
     "and the horizontal dilation are swapped.",
 }
 
-_WINDOWS_TABLE: Table = {
+_WINDOWED: Table = {
+    **_ALL,
     ("padding_0", _window(_unchanged, fill=0)): "Padding reads as the code 0 and not "
     "as the input's zero point.",
     **{(name, _window(change)): text for (name, change), text in CHANGES.items()},
@@ -227,24 +211,27 @@ _WINDOWS_TABLE: Table = {
     "by half a turn: a convolution as in mathematics, where the operator is a correlation.",
     ("kernel_transposed", _weights(lambda weights: weights.transpose(0, 2, 1, 3))): "Height and "
     "width of the kernel are swapped.",
+    ("input_nchw", _input_nchw): "The input's bytes are read as NCHW.",
 }
 
-_CONV: Table = {
-    ("weights_oihw", _weights(_read_as_oihw)): "The filter's bytes are read as (outputs, inputs, "
-    "height, width)."
-}
-
-_FULLY_CONNECTED: Table = {
-    ("weight_zero_point_ignored", zero_points_ignored(1)): "The zero point of the weights is not "
-    "subtracted."
-}
-
-_WINDOWED = [*_ALL, *named(_WINDOWS_TABLE), input_nchw]
-
-WEIGHTED = {
-    "CONV_2D": [*_WINDOWED, *named(_CONV)],
-    "DEPTHWISE_CONV_2D": [*_WINDOWED, channels_tiled],
-    "FULLY_CONNECTED": [*_ALL, *named(_FULLY_CONNECTED), weights_transposed],
+WEIGHTED: dict[str, Table] = {
+    "CONV_2D": {
+        **_WINDOWED,
+        ("weights_oihw", _weights(_read_as_oihw)): "The filter's bytes are read as (outputs, "
+        "inputs, height, width).",
+    },
+    "DEPTHWISE_CONV_2D": {
+        **_WINDOWED,
+        ("channels_tiled", _channels_tiled): "Output channel c reads input channel c mod channels, "
+        "where it has to read c div multiplier.",
+    },
+    "FULLY_CONNECTED": {
+        **_ALL,
+        ("weight_zero_point_ignored", zero_points_ignored(1)): "The zero point of the weights is "
+        "not subtracted.",
+        ("weights_transposed", _weights_transposed): "The filter's bytes are read as (inputs, "
+        "outputs).",
+    },
 }
 
 
@@ -279,20 +266,14 @@ def _counting_padding(subject: OperatorRun, fill: Callable[[OperatorRun], int]) 
     return [bounded(subject, round_float(mean, "half_away").astype(np.int64))]
 
 
-@mistake
-def mean_of_differences(subject: OperatorRun) -> Results:
-    """The zero point is subtracted before the division, so that ties go away from it and not away
-    from the code 0.
-    """
+def _mean_of_differences(subject: OperatorRun) -> Results:
     total, count = _sums(subject)
     zero_point = subject.quantization(0).per_tensor()[1]
     mean = round_float((total - zero_point * count) / count, "half_away").astype(np.int64)
     return [bounded(subject, mean + zero_point)]
 
 
-@mistake
-def mean_by_reciprocal(subject: OperatorRun) -> Results:
-    """The division is a product with a reciprocal of 16 fraction bits, ties up."""
+def _mean_by_reciprocal(subject: OperatorRun) -> Results:
     total, count = _sums(subject)
     factor = np.rint(65536 / count).astype(np.int64)
     return [bounded(subject, (total * factor + 32768) >> 16)]
@@ -314,19 +295,18 @@ _CHANGES = {
 }
 
 
-def relu_at_0(subject: OperatorRun) -> Results:
+def _relu_at_0(subject: OperatorRun) -> Results:
     """Return the results of an operator whose activation cuts at the code 0."""
     (free,) = without_activation(subject)
     low, high = fused_bounds(subject.activation(), subject.output_quantization())
     return [clamp(free.astype(np.int64), (0 if low > -128 else low, high))]
 
 
-_OF_ACTIVATIONS: Table = {
+_BOTH: Table = {
     ("activation_ignored", without_activation): "The fused activation does not clamp.",
-    ("relu_at_0", relu_at_0): "The activation cuts at the code 0 and not at the zero point.",
+    ("relu_at_0", _relu_at_0): "The activation cuts at the code 0 and not at the zero point.",
+    **RESCALED,
 }
-
-_BOTH = (*named(_OF_ACTIVATIONS), rescaled)
 
 _DIVISIONS = {
     "toward_zero": "truncates toward zero, as `/` does in C and Verilog",
@@ -337,34 +317,27 @@ _DIVISIONS = {
     "up": "rounds up",
 }
 
-_AVERAGE: Table = {
-    **{
-        (f"mean_{mode}", _mean(mode)): f"The division of the mean {text}."
-        for mode, text in _DIVISIONS.items()
+POOLS: dict[str, Table] = {
+    "AVERAGE_POOL_2D": {
+        **{
+            (f"mean_{mode}", _mean(mode)): f"The division of the mean {text}."
+            for mode, text in _DIVISIONS.items()
+        },
+        ("padding_counted", _counting_padding(lambda _: 0)): "Padding counts as elements of the "
+        "code 0.",
+        ("padding_zero_point_counted", _counting_padding(lambda s: s.scales[0][1])): "Padding "
+        "counts as elements of the zero point.",
+        ("mean_of_differences", _mean_of_differences): "The zero point is subtracted before the "
+        "division, so that ties go away from it and not away from the code 0.",
+        ("mean_by_reciprocal", _mean_by_reciprocal): "The division is a product with a reciprocal "
+        "of 16 fraction bits, ties up.",
+        **_BOTH,
+        **{(name, _mean(change=each)): text for (name, each), text in _CHANGES.items()},
     },
-    ("padding_counted", _counting_padding(lambda _: 0)): "Padding counts as elements of the code "
-    "0.",
-    (
-        "padding_zero_point_counted",
-        _counting_padding(lambda subject: subject.scales[0][1]),
-    ): "Padding counts as elements of the zero point.",
-}
-
-_LARGEST: Table = {
-    ("padding_0", _largest(0)): "Padding takes part as the code 0, where it is never the largest."
-}
-
-POOLS = {
-    "AVERAGE_POOL_2D": [
-        *named(_AVERAGE),
-        mean_of_differences,
-        mean_by_reciprocal,
-        *_BOTH,
-        *named({(name, _mean(change=each)): text for (name, each), text in _CHANGES.items()}),
-    ],
-    "MAX_POOL_2D": [
-        *named(_LARGEST),
-        *_BOTH,
-        *named({(name, _largest(change=each)): text for (name, each), text in _CHANGES.items()}),
-    ],
+    "MAX_POOL_2D": {
+        ("padding_0", _largest(0)): "Padding takes part as the code 0, where it is never the "
+        "largest.",
+        **_BOTH,
+        **{(name, _largest(change=each)): text for (name, each), text in _CHANGES.items()},
+    },
 }
