@@ -60,25 +60,6 @@ def _roundings() -> Iterator[Mistake]:
             yield Mistake(f"rounding_{mode}", text, {"second": mode}, SINGLE)
 
 
-_ADDENDS: Table = {
-    ("second_mask_short", "second", "mask_short", TWO): "The mask of the second rounding's "
-    "remainder is a bit short, `(1 << (shift - 1)) - 1`, and so is the threshold that is made from "
-    "it.",
-    ("second_addend_overflows", "second", "addend_overflows", TWO): "The second rounding adds half "
-    "in 32 bits, and the sum wraps where the high product is near 2^31.",
-    ("second_top_at_0", "second", "top_at_0", TWO): "The second rounding's addend is "
-    "`1 << (shift - 1)`, which is 2^31 at a shift of 0, where the amount wraps to 31: the sign is "
-    "turned.",
-    ("second_one_at_0", "second", "one_at_0", TWO): "The second rounding's addend is "
-    "`1 << (shift - 1)`, and 1 at a shift of 0, where nothing is to be rounded: what is not "
-    "negative is one too large.",
-    ("second_nudge_at_0", "second", "nudge_at_0", TWO): "The second rounding takes one from "
-    "negative values at a shift of 0 too, where `1 << (shift - 1)` adds nothing.",
-    ("rounding_one_at_0", "second", "one_at_0_up", TPU): "The rounding's addend is "
-    "`1 << (shift - 1)`, and 1 at a shift of 0, where nothing is to be rounded: one too large.",
-}
-
-
 _SINGLE_ROUNDINGS = {
     "half_up": "ties up: TFLite's build with single rounding, and CMSIS-NN's option",
     "half_away": "ties away from zero",
@@ -95,7 +76,22 @@ _FLOATS = {
 }
 
 
-_SCALES: Table = {
+_TABLE: Table = {
+    ("second_mask_short", "second", "mask_short", TWO): "The mask of the second rounding's "
+    "remainder is a bit short, `(1 << (shift - 1)) - 1`, and so is the threshold that is made from "
+    "it.",
+    ("second_addend_overflows", "second", "addend_overflows", TWO): "The second rounding adds half "
+    "in 32 bits, and the sum wraps where the high product is near 2^31.",
+    ("second_top_at_0", "second", "top_at_0", TWO): "The second rounding's addend is "
+    "`1 << (shift - 1)`, which is 2^31 at a shift of 0, where the amount wraps to 31: the sign is "
+    "turned.",
+    ("second_one_at_0", "second", "one_at_0", TWO): "The second rounding's addend is "
+    "`1 << (shift - 1)`, and 1 at a shift of 0, where nothing is to be rounded: what is not "
+    "negative is one too large.",
+    ("second_nudge_at_0", "second", "nudge_at_0", TWO): "The second rounding takes one from "
+    "negative values at a shift of 0 too, where `1 << (shift - 1)` adds nothing.",
+    ("rounding_one_at_0", "second", "one_at_0_up", TPU): "The rounding's addend is "
+    "`1 << (shift - 1)`, and 1 at a shift of 0, where nothing is to be rounded: one too large.",
     **{
         (f"one_rounding_{mode}", "scale second", f"one {mode}", TWO): "One rounding of the 64-bit "
         f"product in place of two, {does}."
@@ -116,9 +112,6 @@ _SCALES: Table = {
     ("int16_kernel", "scale second multiplier", "one half_up rounded_16", TWO): "The multiplier is "
     "rounded to 16 bits and the product rounded once: TFLite's function for 64-bit accumulators "
     "(int16 activations), used for int8.",
-}
-
-_OTHERS: Table = {
     ("first_without_doubling", "first_shift", 32, TWO): "The high multiply takes the upper word of "
     "the product (`>> 32`) without doubling it (`>> 31`): half of the value.",
     ("operand_unsigned", "operand", "unsigned", ALL): "The operand is multiplied as an unsigned "
@@ -206,10 +199,7 @@ _BIASED: Table = {
 BIASED = frozenset(name for name, *_ in _BIASED)
 """Names of the mistakes that need cases with a bias."""
 
-MISTAKES = {
-    mistake.name: mistake
-    for mistake in (*_roundings(), *named({**_ADDENDS, **_SCALES, **_OTHERS, **_BIASED}))
-}
+MISTAKES = {mistake.name: mistake for mistake in (*_roundings(), *named({**_TABLE, **_BIASED}))}
 
 
 @cache
