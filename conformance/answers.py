@@ -163,30 +163,24 @@ def join_units(parts: Sequence[UnitAnswers]) -> UnitAnswers:
     )
 
 
-@dataclass(frozen=True)
-class Exact:
-    """In place of an answer: every tensor was the expected one."""
-
-
-def pack_models(answers: Sequence[ModelAnswer | Exact]) -> bytes:
-    """Return the answers to models as bytes; those that are `Exact` take no room."""
-    facts: list[dict[str, Any]] = []
-    arrays = {}
-    for place, answer in enumerate(answers):
-        if isinstance(answer, Exact):
-            facts.append({})
-            continue
-        facts.append({"ending": answer.ending, "message": answer.message})
-        arrays |= {f"{place}_{index}": tensor for index, tensor in answer.tensors.items()}
+def pack_models(answers: Sequence[ModelAnswer | None]) -> bytes:
+    """Return the answers to models as bytes; None, where every tensor was the expected one, takes
+    no room."""
+    facts = [{"ending": each.ending, "message": each.message} if each else {} for each in answers]
+    arrays = {
+        f"{place}_{index}": tensor
+        for place, answer in enumerate(answers)
+        for index, tensor in (answer.tensors if answer else {}).items()
+    }
     return _pack({"answers": facts}, arrays)
 
 
-def unpack_models(content: bytes, count: int) -> list[ModelAnswer | Exact]:
+def unpack_models(content: bytes, count: int) -> list[ModelAnswer | None]:
     """Return the answers of `pack_models`, to ``count`` models. Raises InputError if they are no
     such answers."""
     facts, arrays = _unpack(content)
     try:
-        endings = [ModelAnswer(**each) if each else Exact() for each in facts["answers"]]
+        endings = [ModelAnswer(**each) if each else None for each in facts["answers"]]
         tensors: list[dict[int, NDArray[Any]]] = [{} for _ in endings]
         for name, array in arrays.items():
             place, _, index = name.partition("_")
@@ -194,15 +188,12 @@ def unpack_models(content: bytes, count: int) -> list[ModelAnswer | Exact]:
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise InputError(f"{_NO_ANSWERS}: {type(error).__name__}: {error}") from None
     known = all(
-        isinstance(each, Exact) or (each.ending in get_args(Ending) and type(each.message) is str)
+        each is None or (each.ending in get_args(Ending) and type(each.message) is str)
         for each in endings
     )
     if len(endings) != count or not known:
         raise InputError(f"{_NO_ANSWERS}: they are to other models")
-    return [
-        each if isinstance(each, Exact) else replace(each, tensors=own)
-        for each, own in zip(endings, tensors, strict=True)
-    ]
+    return [each and replace(each, tensors=own) for each, own in zip(endings, tensors, strict=True)]
 
 
 def _pack(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:

@@ -14,7 +14,6 @@ from eightfold.common.errors import InputError
 from eightfold.common.progress import OnProgress, tell
 from eightfold.conformance.adapters.adapter import BUILTIN, Adapter, ModelRunner, UnitAdapter
 from eightfold.conformance.answers import (
-    Exact,
     ModelAnswer,
     UnitAnswers,
     join_units,
@@ -244,8 +243,8 @@ def _kept_answers(folder: Folder, planned: Planned, cases: str) -> bytes | None:
         raise InputError(f"{folder.path}: {planned.unit.operator}: {error}") from None
 
 
-def _exactly(answer: ModelAnswer | Exact, case: OperatorCase) -> ModelAnswer:
-    if not isinstance(answer, Exact):
+def _exactly(answer: ModelAnswer | None, case: OperatorCase) -> ModelAnswer:
+    if answer is not None:
         return answer
     if case.refusal:
         return ModelAnswer(ending="refused")

@@ -29,7 +29,6 @@ from eightfold.conformance.adapters.adapter import (
 from eightfold.conformance.answers import (
     MISSING,
     Columns,
-    Exact,
     ModelAnswer,
     Simulation,
     UnitAnswers,
@@ -40,7 +39,7 @@ from eightfold.conformance.answers import (
 from eightfold.conformance.judge.contracts import contract_cases
 from eightfold.conformance.judge.models.finding import shown
 from eightfold.conformance.judge.sequences import ALONE, UNPAUSED
-from eightfold.conformance.judge.subject import agree
+from eightfold.conformance.judge.subject import agree, rows
 from eightfold.conformance.profile import EVERY_UNIT, PROFILES, Profile, parted
 from eightfold.conformance.units.unit import Level, UnitCases
 from eightfold.conformance.vectors.models import (
@@ -263,9 +262,8 @@ def _again(
     wrong: NDArray[np.int64],
 ) -> Iterator[tuple[str, tuple[int, int]]]:
     def answered(asker: UnitAdapter, places: NDArray[np.int64]) -> NDArray[np.bool_]:
-        some = {name: values[places] for name, values in inputs.items()}
-        answers = asker.answer(some, simulator=simulator)
-        return right(answers, {name: values[places] for name, values in expected.items()})
+        answers = asker.answer(rows(inputs, places), simulator=simulator)
+        return right(answers, rows(expected, places))
 
     still = adapter.paused(0.0)
     runs = _runs(inputs)
@@ -308,8 +306,7 @@ def right(answers: UnitAnswers, expected: Columns) -> NDArray[np.bool_]:
 
 def share_of(unit: Unit, columns: Columns) -> dict[str, NDArray[Any]]:
     """Return the cases of a unit of work, of columns of all cases."""
-    share = slice(unit.first * SHARE, (unit.first + unit.count) * SHARE)
-    return {name: values[share] for name, values in columns.items()}
+    return rows(columns, slice(unit.first * SHARE, (unit.first + unit.count) * SHARE))
 
 
 def no_answers(expected: Columns, note: str) -> UnitAnswers:
@@ -321,12 +318,12 @@ def no_answers(expected: Columns, note: str) -> UnitAnswers:
 def _ask_models(unit: Unit, task: Task, adapter: ModelRunner) -> Result:
     asked = task.models(unit.operator, unit.first, unit.count)
     answers = adapter.answer_all([(case.model, case.inputs) for case in asked])
-    kept: list[ModelAnswer | Exact] = []
+    kept: list[ModelAnswer | None] = []
     cases = []
     for seed, case, answer in zip(unit.seeds, asked, answers, strict=False):
         found = shown(case, answer)
         exact = found.outcome == CaseOutcome.EXACT
-        kept.append(Exact() if exact else answer)
+        kept.append(None if exact else answer)
         evidence = Evidence(
             model=case.model,
             inputs=case.inputs,
