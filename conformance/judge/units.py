@@ -1,5 +1,6 @@
 """The finding of a unit: what its answers say, by the mistakes that are known of it."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -21,7 +22,7 @@ from eightfold.conformance.judge.sequences import (
     faults_of,
     is_control,
 )
-from eightfold.conformance.judge.subject import Cases, Subject, agree
+from eightfold.conformance.judge.subject import Cases, Subject, agree, rows
 from eightfold.conformance.judge.tables import parts_of
 from eightfold.conformance.judge.tpu_mlir import SUBJECTS
 from eightfold.conformance.profile import Profile
@@ -187,7 +188,7 @@ def _control(
     for each in simulations:
         chosen = slice(begin, begin + each.cases)
         begin += each.cases
-        cases = {name: values[chosen] for name, values in part.cases.items()}
+        cases = rows(part.cases, chosen)
         row = Row(part.subject, cases, expected[chosen], results[chosen], each, Times.of(each))
         if row.wrong.any():
             found.append(faults_of(row))
@@ -279,17 +280,9 @@ def _sentences(judged: _Labelled) -> Iterator[str]:
 
 
 def _by_kind(kinds: NDArray[np.str_], wrong: NDArray[np.bool_]) -> Iterator[str]:
-    known = kinds[kinds != ""]
-    if not known.size or not wrong.any():
-        return
-    names, totals = np.unique(known, return_counts=True)
-    bad = {str(name): int((wrong & (kinds == name)).sum()) for name in names}
-    texts = [
-        f"{bad[str(name)]} of {total} {name}"
-        for name, total in zip(names, totals.tolist(), strict=True)
-        if bad[str(name)]
-    ]
-    yield f"By kinds of cases, not exact are {', '.join(texts)}."
+    every, bad = Counter(kinds.tolist()), Counter(kinds[wrong & (kinds != "")].tolist())
+    if texts := [f"{bad[name]} of {every[name]} {name}" for name in sorted(bad)]:
+        yield f"By kinds of cases, not exact are {', '.join(texts)}."
 
 
 def _with_kind(case: FailedCase, kind: str) -> FailedCase:

@@ -49,8 +49,10 @@ def read_words(
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; it must be a file of results") from None
     digits = sum(column.width for column in columns) // 4
-    words = list(_checked_words(path, text, digits))
-    values, unknown = (_split(half, columns) for half in _nibbles(words, digits))
+    words = b"".join(_checked_words(path, text, digits))
+    nibbles = DIGITS[np.frombuffer(words, np.uint8)].reshape(-1, digits)
+    unknown_bits = np.where(nibbles > 15, np.uint8(15), np.uint8(0))
+    values, unknown = (_split(half, columns) for half in (nibbles & np.uint8(15), unknown_bits))
     arrays = {
         name: np.where(unknown[name] != 0, UNKNOWN, value.astype(np.int64))
         for name, value in values.items()
@@ -74,8 +76,9 @@ def _counted(text: bytes) -> dict[str, int]:
     return dict(zip(words[::2], map(int, words[1::2]), strict=True))
 
 
-def _split(data: NDArray[np.uint8], columns: tuple[Column, ...]) -> dict[str, NDArray[Any]]:
-    """Return the columns of words: shape (n, bytes), the lowest byte first."""
+def _split(nibbles: NDArray[np.uint8], columns: tuple[Column, ...]) -> dict[str, NDArray[Any]]:
+    """Return the columns of words, shape (n, digits), the highest digit first."""
+    data = (nibbles[:, ::2] << 4 | nibbles[:, 1::2])[:, ::-1]
     arrays = {}
     start = 0
     for column in columns:
@@ -108,16 +111,6 @@ def _complaint(path: Path, number: int, word: bytes, digits: int) -> str:
             "give whole words, and see whether the file was cut"
         )
     return f"{path}: line {number}: {shown!r} is no word of hexadecimal digits, x or z"
-
-
-def _nibbles(words: list[bytes], digits: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return the bytes of words, the lowest first, and which of their bits are unknown."""
-    characters = np.frombuffer(b"".join(words), np.uint8).reshape(len(words), digits)
-    found = DIGITS[characters]
-    return tuple(
-        np.asarray((half[:, ::2] << 4 | half[:, 1::2])[:, ::-1], order="C")
-        for half in (found & 15, 15 * (found >> 4))
-    )  # pyright: ignore[reportReturnType]
 
 
 FAR = 2**62

@@ -63,13 +63,6 @@ def domain_of(profile: Profile) -> Domain:
     )
 
 
-def shift_of(profile: Profile, exponent: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the shift in the spec's sense."""
-    if profile.spec == "tpu-mlir":
-        return exponent
-    return -exponent if profile.rounding == "double" else 31 - exponent
-
-
 def requantizer_cases(
     profile: Profile, level: Level, rng: np.random.Generator, *, beyond: bool = False
 ) -> UnitCases:
@@ -121,10 +114,13 @@ def requantizer_cases(
         legal = asked(runs) & _is_defined(profile, domain, runs)
         runs["acc"] = np.where(legal, runs["acc"], cases["acc"][first])
         cases, kinds = runs, kinds[first]
+    shift = cases["exponent"]
+    if profile.spec != "tpu-mlir":
+        shift = (0 if profile.rounding == "double" else 31) - shift
     inputs = {
         "accumulator": cases["acc"],
         "multiplier": cases["multiplier"],
-        "shift": shift_of(profile, cases["exponent"]),
+        "shift": shift,
         **{name: cases[name] for name in ("zero_point", "low", "high")},
     }
     results = {"result": domain.results(cases)}
