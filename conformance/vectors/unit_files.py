@@ -88,12 +88,8 @@ def _bench(name: str, unit: UnitKind, count: int, origin: str) -> bytes:
             for column, lsb in zip(unit.inputs, places, strict=True)
         ),
         outputs="\n".join(f"  wire{_range(column)} {column.name};" for column in unit.results),
-        fields="\n".join(
-            f"    logic{_range(column)} {column.name};" for column in reversed(unit.inputs)
-        ),
-        answers="\n".join(
-            f"    logic{_range(column)} {column.name};" for column in reversed(unit.results)
-        ),
+        fields=_fields(unit.inputs),
+        answers=_fields(unit.results),
         joined=", ".join(column.name for column in reversed(unit.results)),
         connections=",\n".join(f"    .{column.name}({column.name})" for column in ports),
         members=",\n".join(
@@ -106,6 +102,10 @@ def _bench(name: str, unit: UnitKind, count: int, origin: str) -> bytes:
 def _range(column: Column) -> str:
     sign = " signed" if column.signed and column.length == 1 else ""
     return f"{sign} [{column.width - 1}:0]"
+
+
+def _fields(columns: tuple[Column, ...]) -> str:
+    return "\n".join(f"    logic{_range(each)} {each.name};" for each in reversed(columns))
 
 
 def _port(column: Column, is_input: bool) -> str:
@@ -142,19 +142,13 @@ def _member(column: Column) -> str:
 
 
 def _rows(columns: tuple[Column, ...], arrays: Columns) -> str:
-    texts = []
-    for column in columns:
-        values = arrays[column.name].tolist()
-        if column.length == 1:
-            texts.append([_number(value, column) for value in values])
-        else:
-            texts.append(
-                ["{" + ",".join(_number(value, column) for value in row) + "}" for row in values]
-            )
+    texts = ([_literal(value, each) for value in arrays[each.name].tolist()] for each in columns)
     return ",\n".join("{" + ",".join(row) + "}" for row in zip(*texts, strict=True))
 
 
-def _number(value: int, column: Column) -> str:
+def _literal(value: int | list[int], column: Column) -> str:
+    if isinstance(value, list):
+        return "{" + ",".join(_literal(each, column) for each in value) + "}"
     if value == _LEAST:
         return "INT32_MIN"
     return f"{value}u" if not column.signed and column.bits == 32 else str(value)
