@@ -291,8 +291,10 @@ def judge_folders(
     findings: dict[str, ClaimFinding] = {}
     models = _Models(judge_models, first.profile)
     for each, theirs in loaded:
-        judge = _judge_models if each.unit in OF_MODELS else _judge_unit
-        found = judge(each, theirs, models, draw)
+        if each.unit in OF_MODELS:
+            found = _judge_models(each, theirs, models, draw)
+        else:
+            found = {each.unit: _judge_unit(each, theirs)}
         if twice := sorted(findings.keys() & found.keys()):
             raise InputError(f"{vectors}: {twice[0]} is in two folders; leave one of them")
         findings |= found
@@ -384,18 +386,12 @@ def _pairs(vectors: Path, results: Path) -> list[tuple[Path, Path]]:
     return [(folder, results / folder.name) for folder in folders]
 
 
-def _judge_unit(
-    vectors: Vectors, results: Path, models: _Models, draw: Draw
-) -> dict[str, ClaimFinding]:
+def _judge_unit(vectors: Vectors, results: Path) -> ClaimFinding:
+    """Return the finding; and that results may be those of other cases, where that is likely."""
     answers, identified = identified_answers(vectors, results)
     finding = judge_unit(vectors.unit, vectors.profile, unit_cases_of(vectors), answers)
-    return {vectors.unit: finding if identified else _doubted(finding, vectors)}
-
-
-def _doubted(finding: ClaimFinding, vectors: Vectors) -> ClaimFinding:
-    """Add that results may be those of other cases, where that is likely."""
     exact = finding.counts.get(CaseOutcome.EXACT, 0)
-    if finding.mistakes or exact >= DOUBTED * finding.cases:
+    if identified or finding.mistakes or exact >= DOUBTED * finding.cases:
         return finding
     doubt = (
         f"Nothing says which cases these results are of, and {finding.cases - exact} of "
