@@ -36,8 +36,10 @@ def max_pool_2d(
     x: Codes, *, window: Window, output_quantization: Quantization, activation: str = "NONE"
 ) -> Codes:
     """Return the largest code inside the input, clamped. Shapes as `average_pool_2d`."""
-    largest = _combined(np.maximum, x, window, fill=-128)
-    return clamp(largest.astype(np.int32), fused_bounds(activation, output_quantization))
+    quantization = output_quantization
+    return prepare_max_pool_2d(
+        x.shape, window=window, output_quantization=quantization, activation=activation
+    )(x)
 
 
 def prepare_average_pool_2d(
@@ -71,23 +73,13 @@ def prepare_average_pool_2d(
 
 def prepare_max_pool_2d(
     shape: Shape, *, window: Window, output_quantization: Quantization, activation: str = "NONE"
-) -> Callable[[Codes], Codes] | None:
-    """Return `max_pool_2d` for an accepted ``shape``; None if an activation leaves no int8."""
-    low, high = fused_bounds(activation, output_quantization)
-    if not -128 <= low <= high <= 127:
-        return None
+) -> Callable[[Codes], Codes]:
+    """Return `max_pool_2d` for inputs of ``shape``, which it must accept."""
+    bounds = fused_bounds(activation, output_quantization)
     largest = _combiner(np.maximum, shape, np.dtype(np.int8), window, fill=-128)
-    ends = (np.asarray(low, dtype=np.int8), np.asarray(high, dtype=np.int8))
-
-    def apply(x: Codes) -> Codes:
-        result = largest(x)
-        if low > -128:
-            np.maximum(result, ends[0], out=result)
-        if high < 127:
-            np.minimum(result, ends[1], out=result)
-        return result
-
-    return apply
+    if bounds == (-128, 127):
+        return largest
+    return lambda x: clamp(largest(x).astype(np.int32), bounds)
 
 
 def _combined(combine: np.ufunc, x: NDArray, window: Window, fill: int) -> NDArray:

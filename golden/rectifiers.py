@@ -96,12 +96,8 @@ def hard_swish(
     Raises `RejectedError` if ``s_in / 128 / s_out >= 1``, in float32. Raises `UndefinedError` if
     the input scale is so large that a left shift leaves int32.
     """
-    return look_up(x, hard_swish_table(input_quantization, output_quantization))
-
-
-def hard_swish_table(inputs: Quantization, output: Quantization) -> Codes:
-    """Return the 256 results of HARD_SWISH, indexed by ``q & 255``; raises as `hard_swish`."""
-    (scale, zero_point), (out_scale, out_zero) = inputs.per_tensor(), output.per_tensor()
+    scale, zero_point = input_quantization.per_tensor()
+    out_scale, out_zero = output_quantization.per_tensor()
     high = scale / np.float32(128)
     with np.errstate(over="ignore", under="ignore"):
         out_multiplier, out_shift = quantize_multiplier(float(high / out_scale))
@@ -115,7 +111,7 @@ def hard_swish_table(inputs: Quantization, output: Quantization) -> Codes:
     gate = _gate(v, _high_half(gate_multiplier), int(gate_shift))
     scaled = gate * product
     truncated = np.sign(scaled) * (np.abs(scaled) >> 15)
-    return by_byte(_shift16(truncated, -int(out_shift)) + out_zero)
+    return look_up(x, by_byte(_shift16(truncated, -int(out_shift)) + out_zero))
 
 
 def _gate(v: Integers, multiplier: int, shift: int) -> Integers:
