@@ -109,12 +109,9 @@ def _fully_connected_shapes(node: Node) -> Sequence[Shape]:
     return [shape]
 
 
-def _adjoints(node: Node) -> dict[str, bool]:
-    return {name: node.options[name] for name in ("adj_x", "adj_y")}
-
-
 def _batch_matmul_shapes(node: Node) -> Sequence[Shape]:
-    return [batch_matmul_shape(node.shape(0), node.shape(1), **_adjoints(node))]
+    adjoints = node.options["adj_x"], node.options["adj_y"]
+    return [batch_matmul_shape(node.shape(0), node.shape(1), *adjoints)]
 
 
 def _transpose_conv_shapes(node: Node) -> Sequence[Shape]:
@@ -182,7 +179,9 @@ class _Sum:
         call, index = element.call, element.index
         channel = index[-1]
         zero_point = call.quantization(self.x).per_tensor()[1]
-        offset = self._weight_offset(call)
+        weights = call.quantization(1)
+        honoured = self.weight_zero_point and weights.scale.size == 1
+        offset = int(weights.zero_point[0]) if honoured else 0
         parts = [_products(tap, zero_point, offset) for tap in self.taps(call, index)]
         lines = [
             f"products of (w - {offset}) and (x - zero point {zero_point}), taps inside the input "
@@ -202,11 +201,6 @@ class _Sum:
         output = call.output_quantization()
         ends = end_lines(z, output, fused_bounds(call.activation(), output))
         return [*lines, *scaled, *ends]
-
-    def _weight_offset(self, call: OperatorCall) -> int:
-        weights = call.quantization(1)
-        honoured = self.weight_zero_point and weights.scale.size == 1
-        return int(weights.zero_point[0]) if honoured else 0
 
 
 def _products(tap: _Tap, zero_point: int, offset: int) -> Step:
@@ -286,9 +280,10 @@ def _depthwise_conv_2d_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
 def _fully_connected_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
     weights = call.array(1).astype(np.int64)
     outputs, size = weights.shape
-    rows = call.array(0).reshape(-1, size).astype(np.int64)
-    shape = (*_leading(call, index), outputs)
-    row = int(np.ravel_multi_index(index, shape)) // outputs
+    x = call.array(0)
+    rows = x.reshape(-1, size).astype(np.int64)
+    leading = x.shape[:-1] if len(index) != 2 else (len(rows),)
+    row = int(np.ravel_multi_index(index, (*leading, outputs))) // outputs
     for first in range(0, size, FEW):
         part = slice(first, min(first + FEW, size))
         where = f"w[{index[-1]}, {first}:{part.stop}] by x[{row}, {first}:{part.stop}]"
@@ -306,13 +301,6 @@ def _batch_matmul_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:
         part = slice(first, min(first + FEW, len(row)))
         where = f"column {index[-1]}, k {first}:{part.stop} by row {index[-2]}"
         yield where, row[part], column[part]
-
-
-def _leading(call: OperatorCall, index: Index) -> Index:
-    """Return the output's sizes without its channels."""
-    x = call.array(0)
-    size = call.array(1).shape[1]
-    return x.shape[:-1] if len(index) != 2 else (x.size // size,)
 
 
 def _transpose_conv_taps(call: OperatorCall, index: Index) -> Iterator[_Tap]:

@@ -98,18 +98,15 @@ def _bilinear_shapes(node: Node) -> Sequence[Shape]:
     return _resize_shapes(least=1)(node)
 
 
-def _corners(call: OperatorCall) -> dict[str, bool]:
-    return {name: call.options[name] for name in ("align_corners", "half_pixel_centers")}
-
-
 def _explain_bilinear(element: Element) -> list[str]:
     call, index = element.call, element.index
     x = call.array(0).astype(np.int64)
     one = 1 << COORDINATE_BITS
+    corners = call.options["align_corners"], call.options["half_pixel_centers"]
     axes = []
     lines = []
     for axis, name in ((1, "row"), (2, "column")):
-        taps = resize.bilinear_taps(x.shape[axis], call.vector(1)[axis - 1], **_corners(call))
+        taps = resize.bilinear_taps(x.shape[axis], call.vector(1)[axis - 1], *corners)
         low, high, fraction = (int(tap[index[axis]]) for tap in taps)
         axes.append((low, high, fraction))
         between = f"{name} {index[axis]} lies between {name}s {low} and {high} of {call.input(0)}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from eightfold.common.errors import InputError
-from eightfold.model.graph import Graph, Operator, Tensor
+from eightfold.model.graph import Graph, Operator
 from eightfold.model.reader import named, read_model
 from eightfold.operators.call import Node
 from eightfold.operators.definition import WORK
@@ -118,13 +118,10 @@ def host_operators(graph: Graph) -> dict[int, str]:
         in_front = operator.name == "QUANTIZE" and source.dtype == np.float32
         behind = operator.name == "DEQUANTIZE" and target.index not in read
         codes = target if in_front else source
-        if (behind or (in_front and source.index in given)) and _per_tensor(codes):
+        one_scale = codes.quantization is not None and len(codes.quantization.scale) == 1
+        if (behind or (in_front and source.index in given)) and one_scale:
             found[operator.index] = f"{source.dtype} to {target.dtype}"
     return found
-
-
-def _per_tensor(tensor: Tensor) -> bool:
-    return tensor.quantization is not None and len(tensor.quantization.scale) == 1
 
 
 def with_batch(graph: Graph, batch: int) -> Graph:

@@ -266,7 +266,8 @@ def explain_copy(element: Element) -> list[str]:
         for plane in (digits, BASE - 1 - digits):
             parts = np.split(plane.astype(np.int8), np.cumsum(sizes)[:-1])
             planes = [part.reshape(a.shape) for part, a in zip(parts, arrays, strict=True)]
-            seen.append(int(definition.run(_replaced(call, positions[0], planes))[output][index]))
+            numbered = call.substituted(*map(call.array, range(positions[0])), *planes)
+            seen.append(int(definition.run(numbered)[output][index]))
         is_copy = is_copy and sum(seen) == BASE - 1
         number += scale * seen[0]
         scale *= BASE
@@ -287,10 +288,6 @@ def _copied(definition: Definition, call: OperatorCall) -> list[int]:
     values = [operand.values for operand in definition.operands]
     first = values.index(True)
     return list(range(first, [*values, False].index(False, first)))
-
-
-def _replaced(call: OperatorCall, first: int, planes: list[np.ndarray]) -> OperatorCall:
-    return call.substituted(*map(call.array, range(first)), *planes)
 
 
 def _explain_scatter(element: Element) -> list[str]:
