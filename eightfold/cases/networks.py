@@ -115,11 +115,7 @@ MOST_LARGE = 2
 
 
 def odd_network(
-    rng: Random,
-    *,
-    operators: Collection[str] = DRAWN,
-    lengths: tuple[int, int] = (2, 10),
-    max_elements: int = MAX_ELEMENTS,
+    rng: Random, *, operators: Collection[str] = DRAWN, max_elements: int = MAX_ELEMENTS
 ) -> Case:
     """Return an odd model, and an array for each of its inputs by index; see `random_network`.
 
@@ -129,9 +125,9 @@ def odd_network(
     """
     extensions = [EXTENSIONS[name] for name in sorted(operators)]
     network = OddNetwork(rng, frozenset(operators), max_elements, MAX_MACS)
-    while not network.ready:
+    while not network.inputs:
         network.add_input()
-    target = int(rng.integers(*lengths, endpoint=True))
+    target = int(rng.integers(2, 10, endpoint=True))
     for _ in range(20 * target):
         if network.length >= target:
             break
@@ -147,18 +143,12 @@ class OddNetwork(GrowingNetwork):
         self, rng: Random, operators: frozenset[str], max_elements: int, max_macs: int
     ) -> None:
         super().__init__(rng, operators, max_elements, max_macs)
-        self._most = max_elements
         self._large = 0
         self._last: Value | None = None
 
-    @property
-    def ready(self) -> bool:
-        """Whether there is an input."""
-        return bool(self.inputs)
-
     def add_input(self) -> None:
         """Add an input of an odd shape, and now and then one that nothing will read."""
-        shapes = [shape for shape in _shapes(self.rng) if np.prod(shape) <= self._most]
+        shapes = [shape for shape in _shapes(self.rng) if np.prod(shape) <= self._max_elements]
         self.graph_input(shapes[self.rng.integers(len(shapes))])
         if self.rng.integers(3) == 0:
             shape = self.rng.integers(1, 3, self.rng.integers(9), endpoint=True).tolist()
