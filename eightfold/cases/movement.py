@@ -232,33 +232,23 @@ def _blocks(operator: str, rng: Random) -> Case:
     return model.copy(operator, [source], {"block_size": block})
 
 
-def _space_to_batch_nd(rng: Random) -> Case:
+def _batches(operator: str, rng: Random) -> Case:
     model = CopyModel(rng)
-    n = choose(rng, 1, 2, 3)
-    c = choose(rng, 1, 2, 3)
-    spatial = int(rng.integers(1, 3))
-    block = rng.integers(1, 4, spatial)
-    small = rng.integers(1, 4, spatial)
-    pads = rng.integers(-1 if rng.integers(4) == 0 else 0, 3, (spatial, 2))
-    sizes = block * small - pads.sum(axis=1)
-    pads[:, 1] -= np.where(sizes < 1, 1 - sizes, 0)
-    _, source = model.source([n, *np.maximum(sizes, 1).tolist(), c])
-    inputs = [source, model.given(block.astype(np.int32)), model.given(pads.astype(np.int32))]
-    return model.copy("SPACE_TO_BATCH_ND", inputs)
-
-
-def _batch_to_space_nd(rng: Random) -> Case:
-    model = CopyModel(rng)
-    n = choose(rng, 1, 2, 3)
-    c = choose(rng, 1, 2, 3)
+    n, c = choose(rng, 1, 2, 3), choose(rng, 1, 2, 3)
     spatial = int(rng.integers(1, 3))
     block, small = rng.integers(1, 4, spatial), rng.integers(1, 4, spatial)
     whole = block * small
-    before = rng.integers(0, whole)
-    crops = np.stack([before, rng.integers(0, whole - before)], axis=1)
-    _, source = model.source([n * int(block.prod()), *small.tolist(), c])
-    inputs = [source, model.given(block.astype(np.int32)), model.given(crops.astype(np.int32))]
-    return model.copy("BATCH_TO_SPACE_ND", inputs)
+    if operator == "SPACE_TO_BATCH_ND":
+        margins = rng.integers(-1 if rng.integers(4) == 0 else 0, 3, (spatial, 2))
+        sizes = whole - margins.sum(axis=1)
+        margins[:, 1] -= np.where(sizes < 1, 1 - sizes, 0)
+        _, source = model.source([n, *np.maximum(sizes, 1).tolist(), c])
+    else:
+        before = rng.integers(0, whole)
+        margins = np.stack([before, rng.integers(0, whole - before)], axis=1)
+        _, source = model.source([n * int(block.prod()), *small.tolist(), c])
+    inputs = [source, model.given(block.astype(np.int32)), model.given(margins.astype(np.int32))]
+    return model.copy(operator, inputs)
 
 
 _OPEN = frozenset({"SHAPE", "STRIDED_SLICE", "PACK"})
@@ -439,7 +429,7 @@ def _extend_shape(net: GrowingNetwork) -> None:
 
 
 MOVEMENT: dict[str, Maker] = {
-    "BATCH_TO_SPACE_ND": Maker(_batch_to_space_nd, _extend_batch_to_space_nd),
+    "BATCH_TO_SPACE_ND": Maker(partial(_batches, "BATCH_TO_SPACE_ND"), _extend_batch_to_space_nd),
     "BROADCAST_TO": Maker(_broadcast_to, _extend_broadcast_to),
     "CONCATENATION": Maker(_concatenation, _extend_concatenation),
     **makers(_blocks, _extend_blocks, "DEPTH_TO_SPACE", "SPACE_TO_DEPTH"),
@@ -451,7 +441,7 @@ MOVEMENT: dict[str, Maker] = {
     "RESHAPE": Maker(_reshape, _extend_reshape),
     "REVERSE_V2": Maker(_copied("REVERSE_V2", _neighbours), _extend_reverse_v2),
     "SHAPE": Maker(_shape, _extend_shape),
-    "SPACE_TO_BATCH_ND": Maker(_space_to_batch_nd, _extend_space_to_batch_nd),
+    "SPACE_TO_BATCH_ND": Maker(partial(_batches, "SPACE_TO_BATCH_ND"), _extend_space_to_batch_nd),
     "SPLIT": Maker(_split, _extend_split),
     "SPLIT_V": Maker(_split_v, _extend_split_v),
     "SQUEEZE": Maker(_squeeze, _extend_squeeze),
