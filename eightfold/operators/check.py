@@ -165,8 +165,8 @@ def check_model(graph: Graph) -> list[Finding]:
             continue
         operands, unbound = _bind(graph, operator, row)
         findings.extend(unbound)
-        if _is_integer_arithmetic(operands):
-            findings.append(_integer_finding(operands))
+        if note := _integer_note(operands):
+            findings.append(note)
             continue
         for operand in operands:
             findings.extend(_new(_check_tensor(operand, edges), reported))
@@ -228,23 +228,20 @@ def _absent(operator: Operator, row: SpecRow, place: str, rule: TensorRule) -> I
         yield finding_of(severity, operator, None, *asked)
 
 
-def _is_integer_arithmetic(operands: Sequence[BoundOperand]) -> bool:
-    """Return whether all values are integers without scale, none a weight: the spec is silent."""
+def _integer_note(operands: Sequence[BoundOperand]) -> Finding | None:
+    """Return a note if all values are integers without scale, none a weight; None otherwise."""
     data = [operand for operand in operands if operand.rule.quantized]
-    return bool(data) and all(
+    if not data or not all(
         operand.tensor.dtype.name in ("int32", "int64", "bool")
         and operand.tensor.quantization is None
         and operand.rule.role is Role.DATA
         for operand in data
-    )
-
-
-def _integer_finding(operands: Sequence[BoundOperand]) -> Finding:
-    """Return the note on an operator for which `_is_integer_arithmetic` holds."""
-    operand = next(operand for operand in operands if operand.rule.quantized)
-    found = f"{operand.tensor.dtype.name} without scale: arithmetic on shapes or indices"
-    asked = operand.rule.dtype_words, found, operand.row.source, operand.listed()
-    return finding_of("note", operand.operator, None, *asked)
+    ):
+        return None
+    first = data[0]  # of such arithmetic the spec says nothing
+    found = f"{first.tensor.dtype.name} without scale: arithmetic on shapes or indices"
+    asked = first.rule.dtype_words, found, first.row.source, first.listed()
+    return finding_of("note", first.operator, None, *asked)
 
 
 def _check_same(operands: Sequence[BoundOperand]) -> Iterator[Finding]:
@@ -322,13 +319,15 @@ def _is_quantized(operand: BoundOperand) -> bool:
 def _check_tensor(operand: BoundOperand, edges: frozenset[int]) -> Iterator[Finding]:
     """Yield what is wrong with an operand by itself; of a tensor of another dtype only that."""
     tensor, rule = operand.tensor, operand.rule
-    yield from _dimension(operand)
+    quantization = tensor.quantization
+    if quantization is not None and quantization.stated_axis is not None:
+        (wanted,) = DIMENSION.checks
+        yield operand.finding("note", wanted, quantization.dimension_note(), DIMENSION)
     if tensor.dtype.name not in rule.dtypes:
         yield _dtype_finding(operand, edges)
         return
     if not rule.quantized:
         return
-    quantization = tensor.quantization
     if quantization is None:
         yield operand.finding("violation", FORMULA.checks[0], "no scale and zero point", FORMULA)
     else:
@@ -337,13 +336,6 @@ def _check_tensor(operand: BoundOperand, edges: frozenset[int]) -> Iterator[Find
         yield from _granularity(operand, quantization)
         yield from _fixed(operand, quantization)
     yield from _range(operand)
-
-
-def _dimension(operand: BoundOperand) -> Iterator[Finding]:
-    quantization = operand.tensor.quantization
-    if quantization is not None and quantization.stated_axis is not None:
-        (wanted,) = DIMENSION.checks
-        yield operand.finding("note", wanted, quantization.dimension_note(), DIMENSION)
 
 
 def _dtype_finding(operand: BoundOperand, edges: frozenset[int]) -> Finding:
