@@ -55,13 +55,8 @@ class Zero(StreamAdapter):
     outputs = {"result": "q"}
 
 
-class NoFile(StreamAdapter):
-    sources = ["nowhere.v"]
-    top = "nowhere"
-    clock = None
-    latency = 0
-    inputs = {"acc": "accumulator"}
-    outputs = {"result": "q"}
+class NoFile(Zero):
+    sources, top = ["nowhere.v"], "nowhere"
 """
 
 
@@ -206,8 +201,6 @@ ADAPTER = ("conform", "run", "--adapter")
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((*ADAPTER, "{mine}:Nobody"), "no such class; mine.py has Runtime, WrongInMean, Zero, No"),
-        ((*ADAPTER, "nowhere.py:Mine"), "nowhere.py:Mine: no such file"),
         ((*ADAPTER, "liter"), "name a class in a file, such as mine.py:Mine, or one of eightf"),
         ((*ADAPTER, "{mine}:Runtime", "--claims", "RELU"), "does not claim RELU"),
         ((*ADAPTER, "{mine}:Runtime", "--profile", "mine"), "profile mine: no such profile"),

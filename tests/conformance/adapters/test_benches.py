@@ -31,21 +31,24 @@ from tests.support.conformance.streams import (
     columns,
     needs_ghdl,
     needs_icarus,
+    run_icarus,
     write_benches,
 )
+
+
+def last(said: str) -> str:
+    """Return the last line about answers."""
+    return next(line for line in reversed(said.splitlines()) if "answers" in line)
 
 
 def words(folder: Path, *command: str) -> str:
     """Run a command in a folder, and return the last line that it says."""
     run = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
-    return next(line for line in reversed(run.stdout.splitlines()) if "answers" in line)
+    return last(run.stdout)
 
 
 def icarus(folder: Path, *sources: Path | str, bench: str = "bench.v") -> str:
-    standard = "-g2012" if bench.endswith(".sv") else "-g2005"
-    command = ["iverilog", standard, "-s", "eightfold_bench", "-o", "b", bench, *map(str, sources)]
-    subprocess.run(command, check=True, cwd=folder)
-    return words(folder, "vvp", "-n", "b")
+    return last(run_icarus(folder, "-s", "eightfold_bench", *sources, bench=bench))
 
 
 def ghdl(folder: Path, source: Path) -> str:
@@ -140,7 +143,7 @@ def test_each_fault_of_control_is_caught_by_the_files(
         if fault == "right":  # the others are the same build
             macros = [f"-D{name}={value}" for name, value in liar.defines.items()]
             icarus(tmp_path, *macros, *(liar.path("sources", each) for each in liar.sources))
-        words(tmp_path, "vvp", "-n", "b")
+        words(tmp_path, "vvp", "-n", "bench.vvp")
         (finding,) = judged(tmp_path).findings
         assert finding.right == (fault == "right"), fault
 

@@ -1,7 +1,6 @@
 """Units in VHDL and Amaranth, ports that are arrays, and several lanes at once."""
 
 import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -25,6 +24,7 @@ from tests.support.conformance.streams import (
     columns,
     needs_ghdl,
     needs_icarus,
+    run_icarus,
     write_benches,
 )
 
@@ -119,8 +119,7 @@ def test_lanes_are_asked_at_once_by_cocotb_and_by_files(tmp_path: Path) -> None:
     np.testing.assert_array_equal(answers.results["result"], expected)
     assert (answers.extra, answers.note) == (0, "")
     write_benches(tmp_path, adapter, cases)
-    for command in ("iverilog -g2005 -o b bench.v lanes.v", "vvp -n b"):
-        subprocess.run(command.split(), check=True, cwd=tmp_path, capture_output=True)
+    run_icarus(tmp_path, "lanes.v")
     found, _ = read_words(tmp_path / "results.hex", UNIT_KINDS["requantizer"].results, 301)
     np.testing.assert_array_equal(found.results["result"], expected)
     assert found.extra == 0

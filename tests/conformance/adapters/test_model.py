@@ -17,6 +17,7 @@ from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.vectors.models import OperatorCase, model_cases
 from eightfold.operators import load_model, run_graph
 from tests.support.conformance import bad_adapters
+from tests.support.conformance.models import answers_of
 from tests.support.models.single import one_operator
 
 
@@ -199,11 +200,7 @@ def test_naming_an_adapter_loads_no_runtime() -> None:
 @pytest.mark.slow
 def test_runtimes_of_the_kit_compute_and_refuse(name: str, operator: str) -> None:
     cases = list(model_cases(operator, PROFILES["tflite"]))
-    adapter = load_adapter(name)
-    assert isinstance(adapter, ModelRunner)
-    with adapter:
-        answers = adapter.answer_all([(case.model, case.inputs) for case in cases])
-    for case, answer in zip(cases, answers, strict=True):
+    for case, answer in zip(cases, answers_of(name, cases), strict=True):
         assert answer.ending == ("refused" if case.refusal else "computed"), answer.message
         assert bool(answer.message) is bool(case.refusal)
         for index, tensor in case.tensors.items():
@@ -233,10 +230,9 @@ ONE_PIXEL |= dict.fromkeys(("filter_height", "filter_width"), 1)
 @pytest.mark.slow
 def test_runtimes_of_extras_compute(name: str, operator: str) -> None:
     cases = [case for case in model_cases(operator, PROFILES["tflite"]) if not case.refusal]
-    with cast(ModelRunner, load_adapter(name)) as adapter:
-        assert all(path.name == "RECORD" and path.is_file() for path in adapter.made_of())
-        answers = adapter.answer_all([(case.model, case.inputs) for case in cases])
-    for case, answer in zip(cases, answers, strict=True):
+    made_of = cast(ModelRunner, load_adapter(name)).made_of()
+    assert all(path.name == "RECORD" and path.is_file() for path in made_of)
+    for case, answer in zip(cases, answers_of(name, cases), strict=True):
         if name == "tosa" and max(array.ndim for array in case.inputs.values()) > 6:
             assert answer.message == "tensors of TOSA have six dimensions at most"
             continue
@@ -261,8 +257,7 @@ def test_the_converter_to_tosa_ignores_the_activation_of_pools(operator: str) ->
 @TOSA
 def test_what_the_converter_to_tosa_leaves_is_refused() -> None:
     case = next(model_cases("LESS", PROFILES["tflite"]))
-    with cast(ModelRunner, load_adapter("tosa")) as adapter:
-        answer = adapter.answer(case.model, case.inputs)
+    (answer,) = answers_of("tosa", [case])
     assert (answer.ending, answer.message) == (
         "refused",
         "the converter leaves operators of TFLite as they are",
@@ -294,13 +289,10 @@ def test_the_accelerator_refuses_what_it_does_not_compute_alone(
     # An accelerator that other tests simulate too, so that none is built for this one.
     monkeypatch.setattr("eightfold.conformance.adapters.builtin.OnVerilator.config", "nano")
     cases = list(model_cases("QUANTIZE", PROFILES["tflite"], "standard", count=20))
-    adapter = load_adapter(name)
-    assert isinstance(adapter, ModelRunner)
     if name.endswith("icarus"):
         cases = [case for case in cases if sum(t.size for t in case.tensors.values()) < 200][:3]
     floats = [any(x.dtype == np.float32 for x in case.inputs.values()) for case in cases]
-    with adapter:
-        answers = adapter.answer_all([(case.model, case.inputs) for case in cases])
+    answers = answers_of(name, cases)
     assert len(set(floats)) == 2 or name.endswith("icarus")
     for case, answer, is_float in zip(cases, answers, floats, strict=True):
         assert answer.ending == ("refused" if is_float else "computed"), answer.message

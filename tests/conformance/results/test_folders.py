@@ -15,7 +15,7 @@ from eightfold.conformance.vectors.models import OperatorCase, model_cases, writ
 from eightfold.conformance.vectors.unit_files import unit_files, write_unit
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from eightfold.model import read_model
-from tests.support.conformance.models import judge_without_power, write_right_models
+from tests.support.conformance.models import copies, judge_without_power, write_right_models
 
 TFLITE = PROFILES["tflite"]
 
@@ -35,10 +35,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def folders(written: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
-    """Return copies that a test may break."""
-    for source, name in zip(written, ("vectors", "results"), strict=True):
-        shutil.copytree(source, tmp_path / name)
-    return tmp_path / "vectors", tmp_path / "results"
+    return copies(written, tmp_path)
 
 
 def finding(vectors: Path, results: Path) -> ClaimFinding:
@@ -127,16 +124,8 @@ def broken_folder(vectors: Path, results: Path, what: str) -> str:
 @pytest.mark.parametrize(
     "what",
     [
-        "no unit",
-        "no file",
-        "cut",
-        "cut npz",
-        "no models",
-        "models of another seed",
-        "tampered",
-        "another level",
-        "twice",
-        "nothing",
+        *("no unit", "no file", "cut", "cut npz", "no models", "models of another seed"),
+        *("tampered", "another level", "twice", "nothing"),
     ],
 )
 def test_what_cannot_be_judged_is_one_line(what: str, folders: tuple[Path, Path]) -> None:

@@ -17,7 +17,7 @@ from eightfold.conformance.results.folders import judge_folders
 from eightfold.conformance.vectors.frozen import Recipe, recipes, write_set
 from eightfold.conformance.verdict import CaseOutcome, Judged
 from lab.documents.kit import recipe_text
-from tests.support.conformance.models import judge_without_power
+from tests.support.conformance.models import copies, judge_without_power
 
 LITTLE = Recipe(
     name="little@1.0",
@@ -50,10 +50,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture
 def folders(written: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
-    """Return copies that a test may break."""
-    for source, name in zip(written, ("vectors", "results"), strict=True):
-        shutil.copytree(source, tmp_path / name)
-    return tmp_path / "vectors", tmp_path / "results"
+    return copies(written, tmp_path)
 
 
 def seal(vectors: Path) -> str:
@@ -160,18 +157,8 @@ def break_set(vectors: Path, results: Path, what: str) -> str:
 @pytest.mark.parametrize(
     "what",
     [
-        "changed",
-        "missing and more",
-        "no list",
-        "cut list",
-        "known name",
-        "other columns",
-        "unknown operator",
-        "fewer words",
-        "no facts",
-        "no model",
-        "cut result",
-        "nothing asked",
+        *("changed", "missing and more", "no list", "cut list", "known name", "other columns"),
+        *("unknown operator", "fewer words", "no facts", "no model", "cut result", "nothing asked"),
     ],
 )
 def test_what_cannot_be_judged_is_one_line(what: str, folders: tuple[Path, Path]) -> None:

@@ -29,8 +29,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def expected(unit: str, suffix: str) -> bytes:
     """Return the right results in the form of a file."""
-    form = {"hex": "hex", "npz": "npz", "csv": "csv"}[suffix]
-    return unit_files(unit, TFLITE, "smoke", form, 7)[0][f"expected.{suffix}"]  # pyright: ignore[reportArgumentType]
+    return unit_files(unit, TFLITE, "smoke", suffix, 7)[0][f"expected.{suffix}"]  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.slow

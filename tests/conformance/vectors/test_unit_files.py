@@ -25,7 +25,7 @@ from eightfold.hw.requantizer import Requantizer
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.target.config import AcceleratorConfig
-from tests.support.conformance.streams import needs_icarus
+from tests.support.conformance.streams import needs_icarus, run_icarus
 
 TFLITE = PROFILES["tflite"]
 RTL = Path(__file__).parent / "requantizer.v"
@@ -144,16 +144,7 @@ def test_hex_has_the_cases_where_the_manifest_says(unit: str) -> None:
 def simulate(folder: Path, standard: str, *arguments: str) -> str:
     """Compile a bench with Icarus, run it, and return its last line."""
     bench = "bench.sv" if standard == "2012" else "bench.v"
-    subprocess.run(
-        ["iverilog", f"-g{standard}", "-Wall", "-o", "bench.vvp", *arguments, bench],
-        check=True,
-        capture_output=True,
-        cwd=folder,
-    )
-    run = subprocess.run(
-        ["vvp", "-n", "bench.vvp"], check=True, capture_output=True, text=True, cwd=folder
-    )
-    return run.stdout.strip().splitlines()[-1]
+    return run_icarus(folder, *arguments, bench=bench).strip().splitlines()[-1]
 
 
 def answers(folder: Path) -> list[str]:

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -68,11 +69,6 @@ class Aborts(ModelAdapter):
         os.abort()
 
 
-class Exits(ModelAdapter):
-    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
-        os._exit(7)
-
-
 class Hangs(ModelAdapter):
     timeout = 1.5
 
@@ -104,35 +100,22 @@ class DiesAtTheStart(ModelAdapter):
             os.kill(os.getpid(), signal.SIGSEGV)
 
 
-class Forgets(ModelAdapter):
-    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
-        return {99: np.zeros(3, np.int8)}
+def _running(name: str, run: Callable[[], Any], **fields: Any) -> type[ModelAdapter]:
+    """Return an adapter of a name that does the same with every model."""
+    fields |= {"run": lambda self, model, inputs: run(), "__module__": __name__}
+    return type(name, (ModelAdapter,), fields)
 
 
-class Counts(ModelAdapter):
-    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
-        return [np.zeros(3, np.int8)] * 2
-
-
-class Objects(ModelAdapter):
-    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
-        return [object()]
-
-
-class Text(ModelAdapter):
-    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
-        return "a tensor"
+Exits = _running("Exits", lambda: os._exit(7))
+Forgets = _running("Forgets", lambda: {99: np.zeros(3, np.int8)})
+Counts = _running("Counts", lambda: [np.zeros(3, np.int8)] * 2)
+Objects = _running("Objects", lambda: [object()])
+Text = _running("Text", lambda: "a tensor")
+Hungry = _running("Hungry", lambda: [np.ones(2**32, np.int8)], memory=2**31)
 
 
 class Nothing(ModelAdapter):
     pass
-
-
-class Hungry(ModelAdapter):
-    memory = 2**31
-
-    def run(self, model: bytes, inputs: dict[int, np.ndarray]) -> Any:
-        return [np.ones(2**32, np.int8)]
 
 
 class RightExecutable(ModelAdapter):

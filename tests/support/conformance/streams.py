@@ -1,6 +1,7 @@
 """Modules that answer with some bits of the accumulator, behind adapters; and cases for them."""
 
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -102,6 +103,15 @@ def write_benches(folder: Path, adapter: StreamAdapter, cases: Columns, seed: in
     asked = UnitCases(cases, {}, np.full(adapter.check_cases(cases), ""), {})
     for name, text in adapter.bench_files(asked, "nobody's cases", seed).items():
         (folder / name).write_bytes(text)
+
+
+def run_icarus(folder: Path, *arguments: Path | str, bench: str = "bench.v") -> str:
+    """Compile a bench that the kit has written into a folder, run it, return what it prints."""
+    standard = "-g2012" if bench.endswith(".sv") else "-g2005"
+    compiled = ["iverilog", standard, "-Wall", "-o", "bench.vvp", *map(str, arguments), bench]
+    for command in (compiled, ["vvp", "-n", "bench.vvp"]):
+        run = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
+    return run.stdout
 
 
 def bytes_of(values: NDArray[Any]) -> NDArray[np.int64]:

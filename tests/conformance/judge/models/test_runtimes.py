@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from eightfold.conformance.adapters.adapter import ModelRunner, load_adapter
 from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.vectors.models import model_cases
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from lab.documents.kit import COLUMNS, both, findings
+from tests.support.conformance.models import answers_of
 
 _CPU = Path("/proc/cpuinfo")
 
@@ -25,11 +25,7 @@ pytestmark = pytest.mark.skipif(
 def found(name: str, operator: str, seed: int, count: int = 100) -> ClaimFinding:
     profile = PROFILES["tflite"]
     cases = list(model_cases(operator, profile, "standard", seed, count=count))
-    adapter = load_adapter(name)
-    assert isinstance(adapter, ModelRunner)
-    with adapter:
-        answers = adapter.answer_all([(case.model, case.inputs) for case in cases])
-    return judge_models(operator, cases, answers, profile, power=False)
+    return judge_models(operator, cases, answers_of(name, cases), profile, power=False)
 
 
 @pytest.mark.parametrize(
