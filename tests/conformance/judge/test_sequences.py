@@ -21,7 +21,6 @@ from eightfold.conformance.judge.contracts import requantizer
 from eightfold.conformance.judge.forms import cases_of
 from eightfold.conformance.judge.sequences import (
     ALONE,
-    FAULTS,
     UNPAUSED,
     Row,
     Times,
@@ -180,9 +179,3 @@ def test_what_is_known_of_simulations_is_kept_with_the_answers() -> None:
     np.testing.assert_array_equal(kept.handshakes, digits)
     joined = join_units([one, UnitAnswers(results={"result": np.arange(5)})])
     assert [each.cases for each in joined.simulations] == [3, 5]
-
-
-def test_faults_are_said_in_sentences() -> None:
-    assert all(
-        each.sentence[0].isupper() and each.sentence.endswith(".") for each in FAULTS.values()
-    )

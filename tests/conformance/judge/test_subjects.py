@@ -15,9 +15,11 @@ from eightfold.conformance.judge.dot import DOT
 from eightfold.conformance.judge.forms import FORMS
 from eightfold.conformance.judge.power import Power, power
 from eightfold.conformance.judge.ranges import RANGES
+from eightfold.conformance.judge.sequences import FAULTS
 from eightfold.conformance.judge.subject import Cases, Subject, pairs
 from eightfold.conformance.judge.tables import float_table, quantize_table
 from eightfold.conformance.judge.tpu_mlir import SUBJECTS as TPU_MLIR
+from eightfold.conformance.judge.variants import MISTAKES
 from eightfold.conformance.profile import PROFILES
 from eightfold.conformance.units.registry import unit_cases
 from eightfold.conformance.units.tables import OPERATORS
@@ -170,9 +172,10 @@ def test_a_mistake_without_a_name_has_its_rest_described(name: str) -> None:
 
 
 def test_mistakes_have_names_and_sentences_of_their_own() -> None:
-    for subject, _ in SUBJECTS.values():
-        names = [mistake.name for mistake in subject.mistakes]
-        sentences = [mistake.sentence for mistake in subject.mistakes]
+    subjects = [subject.mistakes for subject, _ in SUBJECTS.values()]
+    for mistakes in (*subjects, [*MISTAKES.values()], [*FAULTS.values()]):
+        names = [mistake.name for mistake in mistakes]
+        sentences = [mistake.sentence for mistake in mistakes]
         assert len(set(names)) == len(names) and len(set(sentences)) == len(sentences)
         assert all(text[0].isupper() and text.endswith(".") for text in sentences)
 

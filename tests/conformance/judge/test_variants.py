@@ -149,12 +149,6 @@ def test_the_mistake_is_its_formula(name: str, cases: Cases) -> None:
     assert not np.array_equal(results, form.results(cases))
 
 
-def test_sentences_are_sentences() -> None:
-    sentences = [mistake.sentence for mistake in MISTAKES.values()]
-    assert len(set(sentences)) == len(sentences)
-    assert all(text[0].isupper() and text.endswith(".") for text in sentences)
-
-
 def test_mistakes_change_what_exists_in_forms_that_exist() -> None:
     known = {field.name for field in fields(Arithmetic)}
     for mistake in MISTAKES.values():
