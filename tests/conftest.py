@@ -20,6 +20,7 @@ from tests.support.models import beside
 
 if TYPE_CHECKING:
     from eightfold.run.reference.oracle import Oracle
+    from tests.support.golden_c.library import Library
 
 pytest_plugins = ["tests.support.simulations"]
 
@@ -130,6 +131,14 @@ def oracle() -> "Iterator[Oracle]":
 def micro() -> "Iterator[Oracle]":
     """TFLite Micro's kernels in the same way."""
     yield from kernels("tflm")
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> "Library":
+    """Golden in C, compiled once for all tests of this worker."""
+    from tests.support.golden_c.library import Library, build  # which most tests do not need
+
+    return Library(build(tmp_path_factory.mktemp("golden-c")))
 
 
 def kernels(reference: str) -> "Iterator[Oracle]":

@@ -20,7 +20,7 @@ from eightfold.golden.fixed_point import (
 from eightfold.golden.rounding import rounding_shift
 from eightfold.sim.benches import requantizer as requantize
 from eightfold.sim.simulator.toolchain import check_simulator, tool_environment
-from tests.support.golden_c.library import FIELDS, STRICT, compiler
+from tests.support.golden_c.library import FIELDS, STRICT, compiler, run_program
 
 PAGE = (IMPORT_ROOT / "docs" / "golden-c.md").read_text("utf-8")
 
@@ -31,30 +31,33 @@ def block(language: str) -> str:
     return found
 
 
+def verilator(folder: Path, *arguments: str | Path) -> str:
+    """Run Verilator in a folder, return what it complains of; skip where there is none."""
+    try:
+        check_simulator("verilator")
+    except InputError as error:
+        pytest.skip(str(error))
+    command = ["verilator", *map(str, arguments)]
+    done = run_program(command, cwd=folder, env=os.environ | tool_environment())
+    assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
+    return done.stderr
+
+
 def test_the_example_in_c(tmp_path: Path) -> None:
     write_golden_c(tmp_path / "golden-c")
     (tmp_path / "my_model.c").write_text(block("c"), "utf-8")
     files = [f"golden-c/{name}" for name in c_files()]
     command = [compiler(), *STRICT, "-O2", "-Igolden-c", "my_model.c", *files, "-lm"]
     subprocess.run(command, check=True, cwd=tmp_path)
-    done = subprocess.run([tmp_path / "a.out"], capture_output=True, text=True, check=True)
+    done = run_program([tmp_path / "a.out"], check=True)
     (said,) = re.findall(r"^prints `(.+)` twice", PAGE, re.MULTILINE)
     assert done.stdout.split() == [said, said]
 
 
 def test_the_example_in_systemverilog(tmp_path: Path) -> None:
-    try:
-        check_simulator("verilator")
-    except InputError as error:
-        pytest.skip(str(error))
     write_golden_c(tmp_path)
     (tmp_path / "requantizer_checker.sv").write_text(block("systemverilog"), "utf-8")
-    done = subprocess.run(
-        ["verilator", "--lint-only", "-Wall", PACKAGE, "requantizer_checker.sv"],
-        capture_output=True, text=True, check=False, cwd=tmp_path,
-        env=os.environ | tool_environment(),
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    assert verilator(tmp_path, "--lint-only", "-Wall", PACKAGE, "requantizer_checker.sv") == ""
 
 
 def test_every_file_is_described() -> None:
@@ -89,25 +92,12 @@ BENCH = Path(__file__).parent / "dpi_bench.sv"
 
 def simulate(folder: Path, bench: Path) -> list[str]:
     """Build a bench with the C library in Verilator, run it in ``folder``; return its lines."""
-    try:
-        check_simulator("verilator")
-    except InputError as error:
-        pytest.skip(str(error))
     sources = folder / "golden-c"
     files = [path for path in write_golden_c(sources) if path.suffix == ".c"]
-    environment = os.environ | tool_environment()
-    command = ["verilator", "--binary", "-j", "1", "-Wall", "-Wno-DECLFILENAME", "--top-module"]
-    command += [bench.stem, "--Mdir", str(folder / "build")]
-    command += ["-MAKEFLAGS", "OPT_FAST=-O0 OPT_GLOBAL=-O0"]  # a second of simulation
-    command += [str(path) for path in (sources / PACKAGE, bench, *files)]
-    built = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=environment, cwd=folder
-    )
-    assert built.returncode == 0, built.stderr[-3000:] + built.stdout[-3000:]
-    done = subprocess.run(
-        [folder / "build" / f"V{bench.stem}"],
-        capture_output=True, text=True, check=True, cwd=folder,
-    )  # fmt: skip
+    options = ["--binary", "-j", "1", "-Wall", "-Wno-DECLFILENAME", "--top-module", bench.stem]
+    options += ["-MAKEFLAGS", "OPT_FAST=-O0 OPT_GLOBAL=-O0"]  # a second of simulation
+    verilator(folder, *options, "--Mdir", "build", sources / PACKAGE, bench, *files)
+    done = run_program([folder / "build" / f"V{bench.stem}"], check=True, cwd=folder)
     return done.stdout.splitlines()
 
 

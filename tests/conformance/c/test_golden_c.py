@@ -18,15 +18,19 @@ from eightfold.golden.quantization import Reference
 from eightfold.sim.benches import requantizer as requantize
 from tests.support.conformance.requantizations import kept
 from tests.support.golden_c import checks
-from tests.support.golden_c.library import FIELDS, RANGES, REFUSED, STRICT, Library, build, compiler
+from tests.support.golden_c.library import (
+    FIELDS,
+    RANGES,
+    REFUSED,
+    STRICT,
+    Library,
+    build,
+    compiler,
+    run_program,
+)
 
 MODELS = 60
 """Random models of each operator in the short run."""
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    return Library(build(tmp_path_factory.mktemp("golden-c")))
 
 
 @pytest.mark.parametrize("check", checks.PRIMITIVES, ids=lambda check: check.__name__[6:])
@@ -77,10 +81,7 @@ def test_primitives_give_0_out_of_range(library: Library) -> None:
 def test_a_file_is_cplusplus_too(name: str) -> None:
     """Verilator's makefile gives C files to its C++ compiler."""
     flags = ["-x", "c++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-pedantic"]
-    done = subprocess.run(
-        [compiler("c++"), *flags, "-fsyntax-only", str(SOURCES / name)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_program([compiler("c++"), *flags, "-fsyntax-only", str(SOURCES / name)])
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -89,9 +90,7 @@ def test_the_library_keeps_to_its_names_and_has_no_state(tmp_path: Path) -> None
     for name, target in zip(c_files(), objects, strict=True):
         flags = [*STRICT, "-O0", "-c", str(SOURCES / name), "-o", str(target)]
         subprocess.run([compiler(), *flags], check=True)
-    lines = subprocess.run(
-        [compiler("nm"), *objects], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    lines = run_program([compiler("nm"), *objects], check=True).stdout.splitlines()
     found = [match.groups() for line in lines if (match := re.match(r".{16} (\w) (\w+)$", line))]
     public = {name for kind, name in found if kind == "T"}
     assert all(name.startswith("eightfold_") for name in public)
@@ -200,10 +199,8 @@ def sanitized(folder: Path, sources: Path = SOURCES) -> subprocess.CompletedProc
     probe = folder / "probe.c"
     probe.write_text("int main(void) { return 0; }\n")
     tried = [compiler(), *flags, str(probe), "-o", str(folder / "probe")]
-    runtime = subprocess.run(
-        [compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    if subprocess.run(tried, capture_output=True, check=False).returncode or "/" not in runtime:
+    runtime = run_program([compiler(), "-print-file-name=libasan.so"], check=True).stdout.strip()
+    if run_program(tried).returncode or "/" not in runtime:
         pytest.skip("cc has no sanitizers that can be loaded first: use gcc with libasan")
     path = build(folder, *flags, sources=sources)
     environment = {
@@ -212,10 +209,8 @@ def sanitized(folder: Path, sources: Path = SOURCES) -> subprocess.CompletedProc
         "PYTHONPATH": str(IMPORT_ROOT),
         "OPENBLAS_NUM_THREADS": "1",
     }
-    return subprocess.run(
-        [sys.executable, "-m", "tests.support.golden_c.checks", str(path), "60"],
-        capture_output=True, text=True, check=False, env=environment,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "tests.support.golden_c.checks", str(path), "60"]
+    return run_program(command, env=environment)
 
 
 MAIN = """#include <stdio.h>
@@ -246,9 +241,7 @@ def test_a_contract_in_c_gives_its_results(contract: str, tmp_path: Path) -> Non
     subprocess.run(words, cwd=tmp_path, check=True)
     cases = contract_cases("requantizer", kept(contract), seed=4)
     text = "\n".join(" ".join(map(str, row)) for row in zip(*cases.inputs.values(), strict=True))
-    done = subprocess.run(
-        [tmp_path / "run"], input=text, capture_output=True, text=True, check=True
-    )
+    done = run_program([tmp_path / "run"], input=text, check=True)
     np.testing.assert_array_equal(np.array(done.stdout.split(), int), cases.results["result"])
 
 

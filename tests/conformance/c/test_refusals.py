@@ -15,7 +15,7 @@ from eightfold.golden.quantization import Quantization
 from eightfold.golden.reduction import mean
 from eightfold.golden.windows import Window
 from tests.support.golden_c import library as c
-from tests.support.golden_c.library import STATUSES, Library, build, pointer
+from tests.support.golden_c.library import STATUSES, Library, pointer
 from tests.support.golden_c.operators import ACTIVATIONS, REFERENCES, window_in_c
 
 UNSUPPORTED = 4
@@ -23,11 +23,6 @@ UNSUPPORTED = 4
 X = np.array([-128, -3, 0, 127], dtype=np.int8)
 IMAGE = np.arange(-8, 8, dtype=np.int8).reshape(1, 2, 2, 4)
 WINDOW = Window((1, 1))
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    return Library(build(tmp_path_factory.mktemp("golden-c")))
 
 
 def q(scale: float = 1.0, zero_point: int = 0) -> Quantization:

@@ -4,6 +4,7 @@ import ctypes
 import shutil
 import subprocess
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,10 @@ class Filter(ctypes.Structure):
     )
 
 
+run_program = partial(subprocess.run, capture_output=True, text=True)
+"""Runs a program; returns what it printed."""
+
+
 def compiler(name: str = "cc") -> str:
     """Return the compiler's path, or skip the test."""
     path = shutil.which(name)
@@ -101,9 +106,7 @@ def build(folder: Path, *flags: str, sources: Path = SOURCES) -> Path:
     names = [name for name in c_files() if name != INCLUDED]
     files = [*(str(sources / name) for name in names), str(LOOPS)]
     command = [compiler(), *STRICT, "-O1", *flags, "-fPIC", "-shared", f"-I{sources}", *files]
-    done = subprocess.run(
-        [*command, "-o", str(library), "-lm"], capture_output=True, text=True, check=False
-    )
+    done = run_program([*command, "-o", str(library), "-lm"])
     assert (done.returncode, done.stderr) == (0, "")
     return library
 
