@@ -6,33 +6,26 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eightfold.campaign.campaign import begin
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Case, Result, Unit, Verdict
+from eightfold.campaign.records import Case, Unit, Verdict
 from eightfold.common.errors import InputError
 from lab import watch
 from tests.eightfold.run.reference.test_oracle import FAKE, install
+from tests.support.campaign.folders import ended_campaign
 
 
 def ended(folder: Folder, verdicts: dict[str, list[Verdict]]) -> None:
     """Make a campaign of operators whose models have ended so."""
-    units = [
-        Unit(suite="operators", operator=name, first=0, count=len(ends), backend="golden")
-        for name, ends in verdicts.items()
-    ]
-    begin(folder, {}, units)
-    with folder.store(writable=True) as store:
-        for number, unit in store.waiting():
-            cases = tuple(
-                Case(
-                    seed=seed,
-                    verdict=verdict,
-                    operator=unit.operator,
-                    message=f"{verdict} so" if verdict != "passed" else "",
-                )
-                for seed, verdict in enumerate(verdicts[unit.operator])
-            )
-            store.keep(number, Result(cases=cases), "here")
+    found = []
+    for name, ends in verdicts.items():
+        unit = Unit(suite="operators", operator=name, first=0, count=len(ends), backend="golden")
+        said = ["" if end == "passed" else f"{end} so" for end in ends]
+        cases = [
+            Case(seed=seed, verdict=end, operator=name, message=said[seed])
+            for seed, end in enumerate(ends)
+        ]
+        found.append((unit, cases))
+    ended_campaign(folder.path, {}, found)
 
 
 def test_operators_are_counted_and_those_that_drifted_named(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from eightfold.common.errors import InputError
 from eightfold.conformance.profile import Profile
 from eightfold.conformance.suite import Task
 from lab.suites.operators import SOON
-from tests.support.campaign.folders import answer, asked_of
+from tests.support.campaign.folders import asked_of, conformed
 from tests.support.campaign.units import units_of
 from tests.support.command import Call
 
@@ -104,11 +104,7 @@ def test_a_folder_runs_no_code_that_its_reader_has_not_named(tmp_path: Path, cal
 
 
 def test_kept_answers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    profile = Profile.from_dict({"name": "mine", "claims": ["MAXIMUM"]})
-    units = list(Task.of("golden", profile, "smoke", 0).units("MAXIMUM", "process", "golden"))
-    folder = Folder(tmp_path / "run")
-    begin(folder, asked_of(units), units)
-    answer(folder)
+    folder = conformed(tmp_path / "run")
     folder.store().close()
     with monkeypatch.context() as patch:
         for place, name in ((hashlib, "file_digest"), (Path, "read_bytes")):

@@ -11,14 +11,11 @@ from typing import Any
 
 import pytest
 
-from eightfold.campaign.campaign import begin
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
 from eightfold.campaign.store import Store
 from eightfold.common.errors import InputError
-from eightfold.conformance.profile import Profile
-from eightfold.conformance.suite import Task
-from tests.support.campaign.folders import Plan, answer, asked_of, broken, make_campaign, reseal
+from tests.support.campaign.folders import Plan, broken, conformed, make_campaign, reseal
 from tests.support.command import Call
 
 OTHERS: tuple[Any, ...] = (None, True, 7, -1, 2.5, "x", "", [], {}, ["x"], {"x": []}, "\ud800")
@@ -38,15 +35,11 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         place / "failed", Plan(**plan, chosen={("ADD", "golden", 4): broken("ADD", 4)})
     )
     passed = make_campaign(place / "passed", Plan(**plan))
-    return {"failed": failed.path, "passed": passed.path, "conform": conform(place / "conform")}
-
-
-def conform(path: Path) -> Path:
-    profile = Profile.from_dict({"name": "mine", "claims": ["MAXIMUM"]})
-    units = list(Task.of("golden", profile, "smoke", 3).units("MAXIMUM", "process", "golden"))
-    folder = Folder(path)
-    begin(folder, asked_of(units), units)
-    return answer(folder).path
+    return {
+        "failed": failed.path,
+        "passed": passed.path,
+        "conform": conformed(place / "conform").path,
+    }
 
 
 class Judge:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.records import Case, Result, Unit
+from eightfold.campaign.records import Case, Unit
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
 from lab.documents import evidence
 from lab.documents.evidence import Entry, campaign_entries, read_record, record_text
+from tests.support.campaign.folders import ended_campaign
 
 
 def entry(suite: str, column: str, cases: dict[str, dict[str, int]], **more: object) -> Entry:
@@ -80,26 +81,22 @@ def unit(suite: str, operator: str, first: int, **fields: object) -> Unit:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return a campaign in which an operator has run, another waits, and a mutant was caught."""
-    path = tmp_path / "campaign"
-    done = unit("operators", "ADD", 0)
-    tflm = unit("operators", "ADD", 0, reference="tflm")
     mutant = unit("mutants", "hw/blocks/skid.py", 5, count=1, backend="tests")
-    waiting = unit("operators", "SUB", 0)
-    Folder(path).create(ASKED, lambda store: store.plan([done, waiting, tflm, mutant]))
-    with Folder(path).store(writable=True) as store:
-        numbers = {each.unit: each.number for each in store.units()}
-        cases = (
-            Case(seed=0, verdict="passed", operator="ADD"),
-            Case(seed=1, verdict="refused", operator="ADD", message="too large: 7"),
-            Case(seed=2, verdict="failed", operator="ADD", message="differs"),
-        )
-        store.keep(numbers[done], Result(cases=cases, seconds=2.0), "here")
-        store.keep(numbers[tflm], Result(cases=cases, seconds=1.0), "here")
-        caught = Case(
-            seed=5, verdict="passed", operator=mutant.operator, message="slice in line 3: caught: t"
-        )
-        store.keep(numbers[mutant], Result(cases=(caught,), seconds=4.0), "here")
-    return path
+    cases = (
+        Case(seed=0, verdict="passed", operator="ADD"),
+        Case(seed=1, verdict="refused", operator="ADD", message="too large: 7"),
+        Case(seed=2, verdict="failed", operator="ADD", message="differs"),
+    )
+    caught = Case(
+        seed=5, verdict="passed", operator=mutant.operator, message="slice in line 3: caught: t"
+    )
+    ended = [
+        (unit("operators", "ADD", 0), cases),
+        (unit("operators", "ADD", 0, reference="tflm"), cases),
+        (mutant, [caught]),
+    ]
+    waiting = [unit("operators", "SUB", 0)]
+    return ended_campaign(tmp_path / "campaign", ASKED, ended, waiting).path
 
 
 def test_cases_are_counted_by_suite_and_column(folder: Path) -> None:
@@ -112,7 +109,7 @@ def test_cases_are_counted_by_suite_and_column(folder: Path) -> None:
     golden = found["operators", "golden"]
     assert golden.cases == {"ADD": {"failed": 1, "passed": 1, "refused": 1}, "SUB": {"waiting": 3}}
     assert golden.kinds == {"too large": 1}
-    assert golden.seconds == 2.0
+    assert golden.seconds == 1.0
     assert golden.command == "eightfold campaign run --suite operators --models 3 --seed 7"
     assert found["mutants", "tests"].cases == {"hw/blocks/skid.py": {"caught": 1}}
 

@@ -28,7 +28,7 @@ from lab.suites.hostile import BASES, Mutant, make_mutant, random_mutant
 from lab.suites.shrink import Budget
 from tests.support.browser import Browser
 from tests.support.campaign.folders import ended_campaign
-from tests.support.campaign.units import units_of
+from tests.support.campaign.units import evidence_of, units_of
 from tests.support.documented import check_fields
 
 SEVERAL = next(seed for seed in range(1000) if len(random_mutant(seed).mutations) == 4)
@@ -67,15 +67,15 @@ def test_a_finding_is_shrunk_to_the_mutations_that_it_needs(
     whole = random_mutant(SEVERAL)
     assert (case.verdict, case.operator) == ("failed", whole.base)
     assert case.message == "different, stream: tensor 3: 1 of 8 differ"
-    assert case.evidence is not None
+    evidence = evidence_of(case)
     small = make_mutant(
         whole.base, whole.donor, SEVERAL, tuple(whole.mutations[number] for number in needed)
     )
-    assert case.evidence.model == small.content
-    assert case.evidence.files == {"whole.tflite": whole.content}
-    assert f"shrunk to {len(needed)} of 4 mutations" in case.evidence.log
+    assert evidence.model == small.content
+    assert evidence.files == {"whole.tflite": whole.content}
+    assert f"shrunk to {len(needed)} of 4 mutations" in evidence.log
     for number, mutation in enumerate(whole.mutations):
-        assert case.evidence.log.count(str(mutation)) == 1 + (number in needed)
+        assert evidence.log.count(str(mutation)) == 1 + (number in needed)
     assert asked[0] == 4
     assert 4 not in asked[1:]
 
@@ -83,10 +83,10 @@ def test_a_finding_is_shrunk_to_the_mutations_that_it_needs(
 def test_a_finding_that_needs_all_is_kept_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     judge_by(monkeypatch, 0, 1, 2, 3)
     (case,) = run(unit(SEVERAL))
-    assert case.evidence is not None
-    assert case.evidence.model == random_mutant(SEVERAL).content
-    assert not case.evidence.files
-    assert "shrunk" not in case.evidence.log
+    evidence = evidence_of(case)
+    assert evidence.model == random_mutant(SEVERAL).content
+    assert not evidence.files
+    assert "shrunk" not in evidence.log
 
 
 def test_another_fault_of_fewer_mutations_is_not_the_finding(
@@ -98,8 +98,7 @@ def test_another_fault_of_fewer_mutations_is_not_the_finding(
 
     monkeypatch.setattr(suite, "_judged", judged)
     (case,) = run(unit(SEVERAL))
-    assert case.evidence is not None
-    assert not case.evidence.files
+    assert not evidence_of(case).files
 
 
 @pytest.mark.parametrize(
@@ -141,8 +140,7 @@ def test_the_folder_of_a_finding_has_the_file_as_it_was(
     again, how = repeat(folder, kept.name)
     assert how == "alone"
     assert (again.verdict, again.message) == (case.verdict, case.message)
-    assert again.evidence is not None
-    assert again.evidence.model == (kept / "model.tflite").read_bytes()
+    assert evidence_of(again).model == (kept / "model.tflite").read_bytes()
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from lab.suites import common, networks
 from lab.suites.common import ODD_CONFIGS, random_config
 from lab.suites.networks import smaller_network
 from lab.suites.shrink import Budget
-from tests.support.campaign.units import expect_passed, units_of
+from tests.support.campaign.units import evidence_of, expect_passed, units_of
 
 WRONG = "MAXIMUM"
 
@@ -48,8 +48,7 @@ def wrong_at(graph, *arguments) -> dict[int, np.ndarray]:
 def check_small(case: Case, drawn: tuple[bytes, dict[int, np.ndarray]]) -> None:
     whole, given = drawn
     assert case.verdict == "failed"
-    evidence = case.evidence
-    assert evidence is not None
+    evidence = evidence_of(case)
     assert evidence.model is not None
     small, graph = load_model(evidence.model), load_model(whole)
     assert [operator.name for operator in small.operators] == [WRONG]
@@ -73,10 +72,9 @@ def test_a_network_that_is_wrong_in_golden_is_shrunk(monkeypatch: pytest.MonkeyP
     only = unit("golden", seed)
     first, second = (suites()["networks"].run(only, None).cases[0] for _ in range(2))
     check_small(first, random_network(network_rng(seed)))
-    assert first.evidence is not None
-    assert second.evidence is not None
-    assert (first.message, first.evidence.log) == (second.message, second.evidence.log)
-    assert first.evidence.model == second.evidence.model
+    assert first.message == second.message
+    one, other = evidence_of(first), evidence_of(second)
+    assert (one.model, one.log) == (other.model, other.log)
 
 
 def test_a_network_that_is_wrong_on_rtl_is_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,9 +106,9 @@ def test_what_two_operators_need_is_shrunk_to_both(monkeypatch: pytest.MonkeyPat
         "error",
         f"ValueError: no room for {len(graph.operators)} operators",
     )
-    assert case.evidence is not None
-    assert case.evidence.model is not None
-    small = load_model(case.evidence.model)
+    model = evidence_of(case).model
+    assert model is not None
+    small = load_model(model)
     assert len(small.operators) == 2
     assert {operator.name for operator in small.operators} == needed
 
@@ -132,8 +130,7 @@ def test_another_failure_of_fewer_operators_is_not_the_finding() -> None:
     fewer = replace(whole, message="operator 0 ADD, tensor 7: 2 of 9 differ")
     found = smaller_network(whole, model, inputs, lambda part, given: fewer, Budget())
     assert found.message == message
-    assert found.evidence is not None
-    assert fewer.message in found.evidence.log
+    assert fewer.message in evidence_of(found).log
 
 
 def test_without_a_budget_the_network_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,9 +138,8 @@ def test_without_a_budget_the_network_stays_whole(monkeypatch: pytest.MonkeyPatc
     seed = seed_with(WRONG)
     case = networks.in_golden(unit("golden"), seed, Budget(trials=0))
     assert case.verdict == "failed"
-    assert case.evidence is not None
-    assert case.evidence.model == random_network(network_rng(seed))[0]
-    assert not case.evidence.files
+    assert evidence_of(case).model == random_network(network_rng(seed))[0]
+    assert not evidence_of(case).files
 
 
 def test_one_of_four_is_odd_and_runs_as_commands_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,10 +166,10 @@ def test_commands_that_are_wrong_in_an_odd_configuration_are_told(
     (case,) = suites()["networks"].run(unit("golden", 7), None).cases
     assert case.verdict == "failed"
     assert ": commands for " in case.message
-    assert case.evidence is not None
-    assert "AcceleratorConfig(lanes=" in case.evidence.log
-    assert case.evidence.model is not None
-    names = [operator.name for operator in load_model(case.evidence.model).operators]
+    evidence = evidence_of(case)
+    assert "AcceleratorConfig(lanes=" in evidence.log
+    assert evidence.model is not None
+    names = [operator.name for operator in load_model(evidence.model).operators]
     assert len(names) == 1 or names == ["READ_VARIABLE", "ASSIGN_VARIABLE"]
 
 

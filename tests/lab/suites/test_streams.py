@@ -22,7 +22,7 @@ from eightfold.target.config import PRESETS
 from lab.formal.proof import Break
 from lab.suites import streams as suite
 from lab.suites.streams import good_case, random_case, wrong_run
-from tests.support.campaign.units import expect_passed, units_of
+from tests.support.campaign.units import evidence_of, expect_passed, units_of
 from tests.support.hardware.broken import broken
 
 NANO = PRESETS["nano"]
@@ -129,11 +129,11 @@ def test_a_finding_is_shrunk_to_what_it_needs(monkeypatch):
     monkeypatch.setattr(suite, "judged", judged)
     (case,) = suites()["streams"].run(unit(seed), None).cases
     assert (case.verdict, case.message) == ("failed", "mutated: arena: 7 bytes differ")
-    assert case.evidence is not None
-    assert f"shrunk to 2 of {len(whole.parts)} commands" in case.evidence.log
-    assert str(bad) in case.evidence.log
-    assert case.evidence.files["whole.bin"] == whole.words.astype("<u4").tobytes()
-    assert len(case.evidence.files["commands.bin"]) < len(case.evidence.files["whole.bin"])
+    evidence = evidence_of(case)
+    assert f"shrunk to 2 of {len(whole.parts)} commands" in evidence.log
+    assert str(bad) in evidence.log
+    assert evidence.files["whole.bin"] == whole.words.astype("<u4").tobytes()
+    assert len(evidence.files["commands.bin"]) < len(evidence.files["whole.bin"])
 
 
 def test_what_ends_a_simulation_is_told_of_the_stream_that_did_it(monkeypatch):

@@ -17,7 +17,7 @@ from eightfold.run.simulate import NetworkRun
 from eightfold.sim.simulator.system import Run, RunResult
 from lab.suites import common, faults, networks, operators
 from lab.suites.common import first_difference
-from tests.support.campaign.units import units_of
+from tests.support.campaign.units import evidence_of, units_of
 
 Change = Callable[[int, dict[int, np.ndarray]], None]
 
@@ -26,11 +26,6 @@ def only(suite: str, backend: str, operator: str = "", count: int = 4) -> Unit:
     """Return a unit of a suite."""
     named = {"operators": operator} if operator else {}
     return units_of(suite, backend=backend, cases=count, **named)[0]
-
-
-def verdicts(unit: Unit) -> list[str]:
-    """Return the verdict of each case."""
-    return [case.verdict for case in suites()[unit.suite].run(unit, None).cases]
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, change: Change) -> list[int]:
@@ -62,12 +57,12 @@ def test_a_wrong_kernel_is_told_with_its_arithmetic(monkeypatch: pytest.MonkeyPa
     assert case.message.startswith("operator 0 ADD, tensor 2 ")
     assert ": golden " in case.message
     assert ", LiteRT " in case.message
-    assert case.evidence is not None
-    assert case.evidence.model == model
-    assert case.evidence.inputs.keys() == inputs.keys()
-    (got,), (expected,) = case.evidence.got.values(), case.evidence.expected.values()
+    evidence = evidence_of(case)
+    assert evidence.model == model
+    assert evidence.inputs.keys() == inputs.keys()
+    (got,), (expected,) = evidence.got.values(), evidence.expected.values()
     assert np.count_nonzero(got != expected) == 1
-    steps = case.evidence.log.splitlines()
+    steps = evidence.log.splitlines()
     assert steps[0] == case.message
     assert "clamp(" in steps[-1]
     assert steps[-1].endswith(f"= {expected.flat[-1]}")
@@ -87,8 +82,7 @@ def test_the_model_that_is_wrong_is_told_among_those_of_a_stream(
     assert sizes == [4]
     # As if it had run alone: tensors have the numbers of its own model.
     assert cases[3].message.startswith("operator 0 ADD, tensor 2 ")
-    assert cases[3].evidence is not None
-    assert list(cases[3].evidence.got) == [2]
+    assert list(evidence_of(cases[3]).got) == [2]
 
 
 def test_where_a_stream_fails_each_model_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,8 +113,8 @@ def test_a_network_that_is_wrong_is_told_among_those_of_a_simulation(
         return found
 
     monkeypatch.setattr(networks, "simulate_together", together)
-    unit = only("networks", "verilator")
-    assert verdicts(unit) == ["passed", "passed", "failed", "passed"]
+    cases = suites()["networks"].run(only("networks", "verilator"), None).cases
+    assert [case.verdict for case in cases] == ["passed", "passed", "failed", "passed"]
 
 
 def test_what_cannot_be_compared_is_refused_with_the_reason() -> None:

@@ -18,12 +18,15 @@ from unittest import mock
 import numpy as np
 
 from eightfold.campaign import store
+from eightfold.campaign.campaign import begin
 from eightfold.campaign.folder import Folder
+from eightfold.campaign.identity import facts_of
 from eightfold.campaign.records import Case, Result, Unit, digest_of
 from eightfold.campaign.store import Store
 from eightfold.campaign.worker import run_unit
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.common.errors import InputError
+from eightfold.conformance.profile import Profile
 from eightfold.conformance.suite import Task
 from eightfold.operators import load_model, run_operator
 from lab.coverage import EXCLUDED, every_bin
@@ -59,18 +62,10 @@ class Clock:
 class Plan:
     """A campaign to be made.
 
-    Attributes
-    ----------
-    chosen
-        Cases that did not pass, by operator, backend and seed.
-    lost
-        Numbers of units that are lost.
-    stops
-        Shares of the units after which a session is interrupted; the next begins an hour later.
-    ends
-        Share of the units that run at all.
-    coverage
-        Bins of this share are hit, of every operator alike; None: none is asked for.
+    ``chosen``: cases that did not pass, by operator, backend and seed. ``lost``: numbers of units
+    that are lost. ``stops``: shares of the units after which a session is interrupted; the next
+    begins an hour later. ``ends``: share of the units that run at all. ``coverage``: bins of this
+    share are hit, of every operator alike; None: none is asked for.
     """
 
     operators: Sequence[str] = ("ADD", "CONV_2D", "SOFTMAX")
@@ -210,11 +205,15 @@ def mixed(path: Path) -> Folder:
 
 
 def ended_campaign(
-    path: Path, asked: Mapping[str, Any], ended: Sequence[tuple[Unit, Sequence[Case]]]
+    path: Path,
+    asked: Mapping[str, Any],
+    ended: Sequence[tuple[Unit, Sequence[Case]]],
+    waiting: Sequence[Unit] = (),
 ) -> Folder:
-    """Make the folder of a campaign whose units ended so, within one session."""
+    """Make the folder of a campaign whose units ended so, within one session; others wait."""
     folder = Folder(path)
-    folder.create(asked, lambda kept: kept.plan(unit for unit, _ in ended))
+    units = [*(unit for unit, _ in ended), *waiting]
+    folder.create(asked, lambda kept: kept.plan(units), facts_of(units))
     with folder.store(writable=True) as kept:
         kept.begin_session(1)
         for number, (unit, cases) in enumerate(ended, 1):
@@ -250,6 +249,15 @@ def answer(folder: Folder, places: Iterable[int] | None = None) -> Folder:
             store.keep(number, outcome, where)
         store.end_session(session, "complete")
     return folder
+
+
+def conformed(path: Path) -> Folder:
+    """Return a run of conformance of golden's MAXIMUM, which deviates nowhere."""
+    profile = Profile.from_dict({"name": "mine", "claims": ["MAXIMUM"]})
+    units = list(Task.of("golden", profile, "smoke", 3).units("MAXIMUM", "process", "golden"))
+    folder = Folder(path)
+    begin(folder, asked_of(units), units)
+    return answer(folder)
 
 
 def reseal(folder: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from eightfold.campaign.campaign import planned
-from eightfold.campaign.records import GOOD, Unit
+from eightfold.campaign.records import GOOD, Case, Evidence, Unit
 from eightfold.campaign.suite import suites
 from lab.suites.common import settings_of
 
@@ -26,6 +26,12 @@ def units_of(suite: str, accelerator: Any = None, name: Any = "", **options: Any
 def unit_parameters(suite: str, *accelerator: Any, **options: Any) -> list:
     """Return `units_of` as parameters of a test."""
     return [pytest.param(unit, id=unit.name) for unit in units_of(suite, *accelerator, **options)]
+
+
+def evidence_of(case: Case) -> Evidence:
+    """Return what is kept of a case, which must be something."""
+    assert case.evidence is not None
+    return case.evidence
 
 
 def expect_passed(unit: Unit) -> None:

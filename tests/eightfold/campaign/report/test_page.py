@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from eightfold.campaign.report.facts import (
     SEEDS_LISTED,
     SHOWN_IN_FULL,
     TENSORS_SHOWN,
-    Difference,
     differences,
     read_failure,
 )
@@ -251,34 +251,28 @@ def tensors(path: Path, **arrays: np.ndarray) -> None:
     np.savez(path, allow_pickle=False, **arrays)
 
 
-def test_the_first_element_that_differs() -> None:
-    one = np.zeros((2, 3), np.int8)
-    other = one.copy()
-    other[1, 0], other[1, 2] = 5, -7
+NANS = np.array([np.nan, 1.0, np.nan], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "where", "expected", "got"),
+    [
+        (np.zeros((2, 3), np.int8), np.array([[0, 0, 0], [5, 0, -7]], np.int8), (1, 0), "0", "5"),
+        (NANS, np.array([np.nan, 1.0, 2.0], np.float32), (2,), "nan", "2.0"),
+        (np.array(3, np.int8), np.array(4, np.int8), (), "3", "4"),
+        (np.zeros(4, np.int8), np.zeros((2, 2), np.int8), None, "int8 4", "int8 2x2"),
+        (np.zeros(4, np.int8), np.zeros(4, np.int16), None, "int8 4", "int16 4"),
+    ],
+    ids=["the first element", "no number", "a scalar", "shape", "type"],
+)
+def test_the_difference_of_two_tensors(
+    one: np.ndarray, other: np.ndarray, where: Any, expected: str, got: str
+) -> None:
     (found,) = differences({4: one}, {4: other, 5: other})
-    assert found == Difference(tensor=4, where=(1, 0), expected="0", got="5", elements=2, of=6)
+    assert (found.tensor, found.where, found.expected, found.got) == (4, where, expected, got)
+    if where is not None:
+        assert (found.elements, found.of) == (1 + (where == (1, 0)), one.size)
     assert differences({4: one}, {4: one.copy()}) == []
-
-
-def test_nan_equals_nan() -> None:
-    one = np.array([np.nan, 1.0, np.nan], np.float32)
-    assert differences({0: one}, {0: one.copy()}) == []
-    (found,) = differences({0: one}, {0: np.array([np.nan, 1.0, 2.0], np.float32)})
-    assert (found.where, found.expected, found.got) == ((2,), "nan", "2.0")
-
-
-@pytest.mark.parametrize("other", [np.zeros((2, 2), np.int8), np.zeros(4, np.int16)])
-def test_shape_and_type_are_told(other: np.ndarray) -> None:
-    (found,) = differences({0: np.zeros(4, np.int8)}, {0: other})
-    assert found.where is None
-    assert (found.expected, found.got) == (
-        "int8 4", f"{other.dtype} {'x'.join(map(str, other.shape))}"
-    )  # fmt: skip
-
-
-def test_a_scalar_differs() -> None:
-    (found,) = differences({0: np.array(3, np.int8)}, {0: np.array(4, np.int8)})
-    assert (found.where, found.expected, found.got) == ((), "3", "4")
 
 
 def test_an_empty_folder_and_none(tmp_path: Path) -> None:
