@@ -164,16 +164,8 @@ def wire(port: str, change: Callable[[bytes], bytes]) -> Iterator[Wire]:
 
 
 def command(port: str, *words: str) -> list[str]:
-    program = [
-        sys.executable,
-        "-m",
-        "eightfold.cli.main",
-        *words[:2],
-        "--patience",
-        "8",
-        *words[2:],
-    ]
-    return [*program, "--port", port, "--baud", str(CLOCK // BIT)]
+    program = [sys.executable, "-m", "eightfold.cli.main", *words[:2], "--patience", "8"]
+    return [*program, *words[2:], "--port", port, "--baud", str(CLOCK // BIT)]
 
 
 def eightfold(port: str, *words: str) -> subprocess.CompletedProcess[str]:

@@ -6,41 +6,26 @@ import pytest
 
 pytest.importorskip("litedram", reason="LiteX is not installed: pip install 'eightfold[board]'")
 
+from amaranth.hdl import Shape
+from amaranth.lib.wiring import Flow
 from litex.soc.integration.soc_core import SoCMini
 
 from eightfold.boards.module import add_accelerator, read_head
 from eightfold.boards.simulation import MEMORIES, SimulationPlatform, hosted, memory
 from eightfold.boards.soc import Dram, add_memory
 from eightfold.common.errors import InputError
-
-ADDRESS = {"addr": 32, "burst": 2, "cache": 4, "id": 1, "len": 8, "lock": 1, "prot": 3, "qos": 4}
-CHANNELS = {
-    "m": {
-        **dict.fromkeys(("ar", "aw"), ADDRESS | {"size": 3}),
-        "b": {"id": 1, "resp": 2},
-        "r": {"data": 0, "id": 1, "last": 1, "resp": 2},
-        "w": {"data": 0, "last": 1, "strb": 0},
-    },
-    "s": {
-        **{key: {"addr": 8, "prot": 3} for key in ("ar", "aw")},
-        "b": {"resp": 2},
-        "r": {"data": 32, "resp": 2},
-        "w": {"data": 32, "strb": 4},
-    },
-}
+from eightfold.hw.memory.axi import axi4_lite_members, axi4_members
+from eightfold.target.config import PRESETS
 
 
 def head(folder: Path, port: int) -> Path:
     """Write the head of an accelerator with a memory port of so many bytes."""
     lines = ["  input wire clk,", "  input wire rst,", "  output wire interrupt,"]
-    for side, channels in CHANNELS.items():
-        for channel, fields in channels.items():
-            forth = (channel in ("b", "r")) == (side == "s")
-            for name, size in (fields | {"valid": 1, "ready": 1}).items():
-                way = "output" if forth != (name == "ready") else "input"
-                bits = size or (port if name == "strb" else 8 * port)
-                bounds = f"[{bits - 1}:0] " if bits > 1 else ""
-                lines.append(f"  {way} wire {bounds}{side}_axi_{channel}{name},")
+    config = PRESETS["nano"].replace(port=port, weight_buffer=4096)
+    for name, member in {**axi4_members(config), **axi4_lite_members()}.items():
+        way = "input" if member.flow is Flow.In else "output"
+        bits = Shape.cast(member.shape).width
+        lines.append(f"  {way} wire {f'[{bits - 1}:0] ' if bits > 1 else ''}{name},")
     text = "\n".join([*lines, "  output wire [64:0] monitor"])
     path = folder / "accelerator.v"
     path.write_text(f"module mine_accelerator (\n{text}\n);\nendmodule\n")
