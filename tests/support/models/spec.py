@@ -104,14 +104,9 @@ def operator_model(
 ) -> bytes:
     """Return a model of one operator that conforms to its row, but for ``changes``.
 
-    Parameters
-    ----------
-    name
-        The operator.
-    changes
-        By ``"input 1"`` or ``"output 0"``: arguments of `ModelBuilder.tensor` to change; None
-        leaves the input out. Operands are tensors 0, 1, ... in the order of the row; an input
-        that is left out has no number.
+    They are by ``"input 1"`` or ``"output 0"``: arguments of `ModelBuilder.tensor` to change; None
+    leaves the input out. Operands are tensors 0, 1, ... in the order of the row; an input that is
+    left out has no number.
     """
     operands, result, options = _CASES[name]
     changes = changes or {}

@@ -21,19 +21,9 @@ CHOICES = ("kept", "again", "ahead", "again ahead", "spare", "ahead spare")
 class Forced:
     """A strategy: every run of steps that can be a cascade is one, if its buffers fit.
 
-    Parameters
-    ----------
-    height
-        Rows of the last result in a strip.
-    words
-        Words of `CHOICES`: what becomes of halos, and whether work is ahead.
-    outside
-        Keep what cascades read and write out of the scratchpad.
-
-    Attributes
-    ----------
-    made
-        The cascades.
+    ``height``: rows of the last result in a strip. ``words`` of `CHOICES`: what becomes of halos,
+    and whether work is ahead. ``outside``: keep what cascades read and write out of the scratchpad.
+    ``made``: the cascades.
     """
 
     height: int

@@ -17,10 +17,7 @@ LOUD = 1 << 20
 class SparseNetwork(Written):
     """Layers drawn one after the other; filters are 0 often, and so are the weights of channels.
 
-    Attributes
-    ----------
-    top
-        The last tensor, of shape (n, h, w, c).
+    ``top`` is the last tensor, of shape (n, h, w, c).
     """
 
     def __init__(self, rng: np.random.Generator) -> None:

@@ -138,10 +138,8 @@ def convolution(cases: Cases) -> None:
     """Add a Convolution: dense, depthwise or in groups."""
     rng = cases.rng
     kernel = (cases.size(1, 4), cases.size(1, 4))
-    groups = rng.choice([(1, 3, 5), (1, 16, 9), (7, 1, 1), (2, 3, 4), (5, 1, 2)])
-    depth = 0
-    each = 0
-    groups, depth, each = groups.tolist()
+    shapes = [(1, 3, 5), (1, 16, 9), (7, 1, 1), (2, 3, 4), (5, 1, 2)]
+    groups, depth, each = rng.choice(shapes).tolist()
     outputs = groups * each
     sizes = (cases.size(8, 12), cases.size(8, 12))
     x_code, code = cases.two_codes()
@@ -218,16 +216,6 @@ def add_asymmetric(cases: Cases) -> None:
     """Add an asymmetric Add of every pair of codes."""
     codes = (*cases.two_codes(), cases.code())
     add_quantized(cases, [cases.quantization(code) for code in codes], codes)
-
-
-def add_with_near_ties(cases: Cases) -> None:
-    """Add an asymmetric Add with near ties."""
-    add_quantized(cases, nearly_tied(cases))
-
-
-def add_extreme(cases: Cases) -> None:
-    """Add an asymmetric Add of any magnitude."""
-    add_quantized(cases, much_finer(cases))
 
 
 def nearly_tied(cases: Cases) -> list[Quantization]:
@@ -322,8 +310,8 @@ FORMS: dict[str, Callable[[Cases], None]] = {
     "avg_pool": avg_pool,
     "add_symmetric": add_symmetric,
     "add_asymmetric": add_asymmetric,
-    "add_with_near_ties": add_with_near_ties,
-    "add_extreme": add_extreme,
+    "add_with_near_ties": lambda cases: add_quantized(cases, nearly_tied(cases)),
+    "add_extreme": lambda cases: add_quantized(cases, much_finer(cases)),
     "leaky_relu": leaky_relu,
     "prelu": prelu,
     "pad": pad,
