@@ -1,6 +1,7 @@
 """Rooms: imports run down and make no circle, Verilog follows its sources."""
 
 import ast
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from importlib.metadata import version
 from pathlib import Path
@@ -75,6 +76,15 @@ def imported(path: Path, known: dict[str, Path]) -> set[str]:
     return {name for name in names if name in known}
 
 
+def named(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line of each import of a file, and the package at the root of what it names."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name.partition(".")[0]) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, str(node.module).partition(".")[0]
+
+
 def room(module: str) -> str:
     """Return the package that a module is in; a package's `__init__` speaks for the package."""
     return (
@@ -105,10 +115,7 @@ def test_modules_import_in_no_circle(imports: dict[str, set[str]]) -> None:
 def test_rooms_import_in_no_circle(imports: dict[str, set[str]]) -> None:
     graph: dict[str, set[str]] = {}
     for name, others in imports.items():
-        if room(name) not in (
-            "eightfold",
-            "lab",
-        ):  # the modules of its root are above some, below others
+        if room(name) not in ("eightfold", "lab"):  # whose modules are above some, below others
             # A room and the rooms inside it are one house: their modules make no circle.
             rooms = {
                 other
@@ -128,16 +135,8 @@ def test_nothing_is_imported_past_its_name() -> None:
         for folder in (*FOLDERS, IMPORT_ROOT / "tests", IMPORT_ROOT / "examples")
         for path in folder.rglob("*.py")
     ]
-    names = set(LINKED)
-    wrong = [
-        f"{path}:{node.lineno}"
-        for path in sources
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if (isinstance(node, ast.Import) and names & {a.name.partition(".")[0] for a in node.names})
-        or (isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in names)
-    ]
     assert len(sources) > 400
-    assert not wrong
+    assert not [f"{p}:{line}" for p in sources for line, name in named(p) if name in LINKED]
 
 
 def floor(module: str) -> int:
@@ -165,20 +164,8 @@ def test_imports_go_down(imports: dict[str, set[str]]) -> None:
 @pytest.mark.slow
 def test_rooms_do_without_packages(room: str) -> None:
     files = [path for name, path in modules().items() if f"{name}.".startswith(f"{room}.")]
-    roots = {
-        name.partition(".")[0]
-        for path in files
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }
     assert len(files) > 3
-    assert not roots & set(STRANGERS[room])
+    assert not {name for path in files for _, name in named(path)} & set(STRANGERS[room])
 
 
 def test_verilog_is_made_anew_when_its_sources_change(
