@@ -94,35 +94,30 @@ COUNTS = {
 """Of each form, and codes of operand a."""
 
 
-def expect_golden(
-    form: str, preset: str, seed: int, size: tuple[int, int], simulator: Simulator
-) -> None:
-    """Simulate a network of ``size`` forms and codes, and compare."""
+ON_ICARUS = [
+    pytest.param("icarus", form, marks=pytest.mark.icarus)
+    for form in ("inner_product", "add_symmetric", "leaky_relu")
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("simulator", "form"), [*(("verilator", form) for form in FORMS), *ON_ICARUS]
+)
+@pytest.mark.usual("simulator", count=3)
+def test_a_form_equals_golden(simulator: Simulator, form: str) -> None:
+    preset, seed, size = {
+        "verilator": ("small", 0, COUNTS[form]),
+        "icarus": ("nano", 1, (1, 2)),
+    }[simulator]
     cases = random_cases(form, TWINS[preset], seed, *size)
-    stall = (0.0, 0.1, 0.4)[(seed + len(form)) % 3]
     (run,) = simulate_network(
         cases.network.graph,
         cases.network.compile(),
         [cases.inputs],
         simulator=simulator,
-        stall=stall,
+        stall=(0.0, 0.1, 0.4)[(seed + len(form)) % 3],
         seed=seed,
     )
     for tensor, expected in cases.results.items():
         np.testing.assert_array_equal(run.tensors[tensor], expected, err_msg=f"tensor {tensor}")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [0])
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.usual(count=4)
-def test_a_form_equals_golden_on_small(form: str, seed: int) -> None:
-    expect_golden(form, "small", seed, COUNTS[form], "verilator")
-
-
-@pytest.mark.slow
-@pytest.mark.icarus
-@pytest.mark.parametrize("form", ["inner_product", "add_symmetric", "leaky_relu"])
-@pytest.mark.usual
-def test_a_form_equals_golden_on_icarus(form: str) -> None:
-    expect_golden(form, "nano", 1, (1, 2), "icarus")

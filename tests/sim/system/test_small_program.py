@@ -54,17 +54,16 @@ MEMORIES = [
 """Seed, latency, and stalls of all channels or of one."""
 
 
-@pytest.mark.parametrize(("seed", "latency", "stall"), MEMORIES)
-@pytest.mark.usual(count=3)
-def test_matches_the_machine_model_on_verilator(seed, latency, stall):
-    run("verilator", seed, timing=MemoryTiming(latency=latency), stall=stall)
+ON_ICARUS = [pytest.param("icarus", *MEMORIES[n], marks=pytest.mark.icarus) for n in (4, 0, 5)]
 
 
-@pytest.mark.icarus
-@pytest.mark.parametrize(("seed", "latency", "stall"), [MEMORIES[4], MEMORIES[0], MEMORIES[5]])
-@pytest.mark.usual(names=["stall2"])
-def test_matches_the_machine_model_on_icarus(seed, latency, stall):
-    run("icarus", seed, timing=MemoryTiming(latency=latency), stall=stall)
+@pytest.mark.parametrize(
+    ("simulator", "seed", "latency", "stall"),
+    [*(("verilator", *memory) for memory in MEMORIES), *ON_ICARUS],
+)
+@pytest.mark.usual("simulator", count=2)
+def test_matches_the_machine_model(simulator, seed, latency, stall):
+    run(simulator, seed, timing=MemoryTiming(latency=latency), stall=stall)
 
 
 @pytest.mark.parametrize(("seed", "stall"), [(21, 0.3), (20, 0.0), (22, 0.7)])
