@@ -124,14 +124,6 @@ def test_what_is_no_model_ends_with_2(tmp_path: Path, call: Call, content: bytes
     assert err.startswith(f"eightfold: {path}: ")
 
 
-def test_the_gate_refuses_in_the_same_words(tmp_path: Path, call: Call) -> None:
-    path = saved(tmp_path, pool("MAX_POOL_2D", filter_height=1))
-    words = "declared shape [1, 2, 2, 1], computed [1, 3, 2, 1]"
-    for command in (("run", path), ("compile", path, "-o", tmp_path / "out"), ("estimate", path)):
-        err = refusal(call, *command)
-        assert err == f"eightfold: {path}: operator 0 MAX_POOL_2D: tensor 1 'tensor_1': {words}\n"
-
-
 def per_channel() -> bytes:
     b = ModelBuilder()
     x = b.input((4, 1), scale=[0.1, 0.2, 0.3, 0.4], zero_point=3, name="\x1b[2Jin")

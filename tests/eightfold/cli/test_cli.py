@@ -40,15 +40,9 @@ def test_run_takes_inputs_and_writes_outputs(tmp_path: Path, call: Call) -> None
     arguments = ["--input", DIGITS / "sample.npz", "--json", report, "--output", output]
     printed(call, "run", MODEL, *arguments, "--all-tensors")
     data = json.loads(report.read_text())
-    expected = {"model", "config", "backend", "reference", "macs", "cycles", "utilisation",
-                "mismatches", "seconds", "operators"}  # fmt: skip
-    assert expected <= set(data)
+    check_fields(data, RunJson)
     assert (data["seed"], data["input_file"]) == (None, str(DIGITS / "sample.npz"))
-    assert data["cycles"] is None
-    assert data["mismatches"] is None
-    assert {"index", "name", "macs", "cycles", "utilisation", "mismatches", "where"} <= set(
-        data["operators"][0]
-    )
+    assert (data["cycles"], data["mismatches"]) == (None, None)
     with np.load(output) as archive, np.load(DIGITS / "sample.npz") as sample:
         np.testing.assert_array_equal(archive["tensor_0"], sample["tensor_0"])
         assert len(archive.files) > 18
@@ -105,23 +99,6 @@ def test_a_single_array_is_told_how_to_become_an_input(tmp_path: Path, call: Cal
     np.save(path, np.zeros((1, 8, 8, 1), np.int8))
     err = refusal(call, "run", MODEL, "--input", path)
     assert "numpy.savez('in.npz', tensor_0=numpy.load('in.npy'))" in err
-
-
-def test_misnamed_inputs_are_refused(tmp_path: Path, call: Call) -> None:
-    path = tmp_path / "in.npz"
-    np.savez(path, picture=np.zeros((1, 8, 8, 1), dtype=np.int8))
-    err = refusal(call, "run", MODEL, "--input", path)
-    assert "array 'picture' is no input of the model; expected: tensor_0 or 'image'" in err
-
-
-def test_inputs_are_named_as_the_models_tensors(tmp_path: Path, call: Call) -> None:
-    path, output = tmp_path / "in.npz", tmp_path / "out.npz"
-    with np.load(DIGITS / "sample.npz") as sample:
-        np.savez(path, image=sample["tensor_0"])
-    arguments = ["--input", path, "--output", output, "--all-tensors"]
-    assert call("run", MODEL, *arguments)[0] == 0
-    with np.load(output) as archive, np.load(path) as given:
-        np.testing.assert_array_equal(archive["tensor_0"], given["image"])
 
 
 def test_a_comparison_that_fails_ends_with_1(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:

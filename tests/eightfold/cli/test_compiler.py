@@ -15,7 +15,7 @@ from eightfold.target.config import PRESETS
 from examples.mobilenet import mobilenet_model
 from tests.eightfold.cli.test_cli import MODEL
 from tests.support.command import Call, printed, refusal, saved
-from tests.support.models.single import one_operator
+from tests.support.models.single import one_operator, pool
 from tests.support.networks.sparse import sparse_model
 
 BYTES = re.compile(r"(\w+) ([\d,]+) bytes")
@@ -58,22 +58,16 @@ def test_compile_explains_its_cascades(tmp_path: Path, call: Call) -> None:
     assert "no cascades: " in out
 
 
-def unsupported() -> tuple[bytes, str]:
-    """Return a model of one operator that golden computes and the accelerator does not."""
-    return random_case("DEQUANTIZE", np.random.default_rng(0))[0], "DEQUANTIZE"
-
-
 def test_compile_names_what_it_cannot_compute(tmp_path: Path, call: Call) -> None:
-    content, name = unsupported()
-    model = saved(tmp_path, content)
+    model = saved(tmp_path, random_case("DEQUANTIZE", np.random.default_rng(0))[0])
     err = refusal(call, "compile", model, "-o", tmp_path / "out")
     assert err.startswith(f"eightfold: {model}: the accelerator cannot compute 1 operator; use ")
-    assert f"operator 0 {name}" in err
+    assert "operator 0 DEQUANTIZE" in err
     assert "--fallback golden" in err
     assert not (tmp_path / "out").exists()
     arguments = ("compile", model, "-o", tmp_path / "out", "--fallback", "golden")
     out = printed(call, *arguments)
-    assert f"golden: operator 0 {name}" in out
+    assert "golden: operator 0 DEQUANTIZE" in out
 
 
 def contradicted() -> bytes:
@@ -101,8 +95,13 @@ def one_of(name: str, dtype: str = "int8") -> bytes:
         (contradicted(), "operator 1 RESHAPE: tensor 2 'tensor_2': declared shape [3, 2], "),
         (one_of("RELU", "int16"), "operator 0 RELU works on int16, in tensor 0 'tensor_0'; "),
         (one_of("CEIL"), "operator 0 CEIL: not supported: "),
+        (
+            pool("MAX_POOL_2D", filter_height=1),
+            "operator 0 MAX_POOL_2D: tensor 1 'tensor_1': declared shape [1, 2, 2, 1], computed "
+            "[1, 3, 2, 1]\n",
+        ),
     ],
-    ids=["contradicted", "int16", "unsupported"],
+    ids=["contradicted", "int16", "unsupported", "declared"],
 )
 def test_every_command_names_the_file_that_it_refuses(
     content: bytes, words: str, tmp_path: Path, call: Call
