@@ -134,17 +134,6 @@ def test_constants_start_at_multiples_of_16_bytes() -> None:
     assert [model.index(pattern.tobytes()) % 16 for pattern in patterns] == [0] * 9
 
 
-def test_same_calls_give_same_bytes() -> None:
-    def build() -> bytes:
-        b = ModelBuilder("same")
-        x, y = b.input((1, 4), scale=0.5), b.tensor((1, 4), scale=0.25)
-        b.operator("SOFTMAX", [x], [y], {"beta": 0.5})
-        b.output(y)
-        return b.build()
-
-    assert build() == build()
-
-
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [

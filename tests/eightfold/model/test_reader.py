@@ -216,11 +216,6 @@ def test_codes_in_the_old_field_alone_are_read() -> None:
     assert [o.name for o in read_model(old).operators] == ["CONV_2D", "RELU"]
 
 
-def test_scales_without_zero_points_are_refused() -> None:
-    with pytest.raises(InputError, match="3 scales and 0 zero points"):
-        read_model(edited(_tensor(1, "quantization", zeroPoint=None)))
-
-
 def test_arrays_are_read_only() -> None:
     tensor = read_model(convolved()).tensors[1]
     assert tensor.data is not None
