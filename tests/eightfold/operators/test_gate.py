@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from eightfold import Session
-from eightfold.cases.networks import network_rng, random_network
 from eightfold.cases.operators import case_rng, random_case
 from eightfold.common.errors import InputError
 from eightfold.model import Graph, read_model
@@ -29,7 +28,6 @@ from lab.measure.models import SIZES
 from lab.measure.series import SERIES
 from tests.support.models.single import moved, one_operator
 
-CASES = 4
 NAMES = sorted(OPERATORS)
 
 
@@ -61,18 +59,6 @@ def with_operator(graph: Graph, **fields) -> Graph:
 
 def refusals(graph: Graph) -> list[str]:
     return [str(refusal) for refusal in prepare(graph)[1]]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_random_models_pass(name: str) -> None:
-    for seed in range(CASES):
-        assert refusals(case(name, seed)) == []
-
-
-def test_random_networks_pass() -> None:
-    for seed in range(10):
-        load_model(random_network(network_rng(seed))[0])
 
 
 SHAPES: dict[str, Callable[[tuple[int, ...]], tuple[int, ...]]] = {

@@ -30,6 +30,7 @@ def lacking(definition: Definition) -> list[str]:
 def test_every_part_is_there_or_the_reason_why_not(name: str) -> None:
     assert lacking(OPERATORS[name]) == []
     assert not isinstance(OPERATORS[name].explain, Without)
+    assert OPERATORS[name].golden_name.startswith("eightfold.golden.")
 
 
 def test_a_part_without_a_reason_is_named() -> None:
@@ -48,11 +49,6 @@ def test_operators_with_weights_say_how_to_count_their_macs(name: str) -> None:
         operand.rule.role is Role.WEIGHT for operand in definition.operands
     )
     assert isinstance(definition.macs, Without) != has_weights
-
-
-@pytest.mark.parametrize("name", OPERATORS)
-def test_golden_functions_are_those_of_golden(name: str) -> None:
-    assert OPERATORS[name].golden_name.startswith("eightfold.golden.")
 
 
 def test_every_record_is_of_a_builtin_operator() -> None:

@@ -7,18 +7,15 @@ from eightfold.common.errors import InputError
 from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import (
-    SUPPORTED,
     load_int8,
     load_model,
     quantization_of,
     run_graph,
     run_operator,
-    window_of,
 )
 from eightfold.operators.run import named_errors
 from eightfold.run.session import Session
-from tests.support.models.networks import computed_shape
-from tests.support.models.single import moved, one_operator, weights_of
+from tests.support.models.single import moved, one_operator
 from tests.support.networks.layers import Written
 
 
@@ -38,26 +35,11 @@ def run(graph: Graph, reference: str = "litert") -> list[np.ndarray]:
     return run_operator(graph, graph.operators[0], values, reference)
 
 
-def test_returns_one_int8_array_per_output() -> None:
-    (result,) = run(graph_of("RELU"))
-    assert result.shape == (1, 4)
-    assert result.dtype == np.int8
-
-
 def test_shapes_come_from_the_arrays() -> None:
     graph = graph_of("RELU")
     every = np.arange(-128, 128).astype(np.int8)
     (result,) = run_operator(graph, graph.operators[0], {0: every})
     np.testing.assert_array_equal(result, np.maximum(every, 0))
-
-
-def test_tells_the_references_apart() -> None:
-    graph = load_model(one_operator("LOGISTIC", [(256,)], (256,), scales=(0.5, 1 / 256)))
-    values = {0: np.arange(-128, 128).astype(np.int8)}
-    (table,) = run_operator(graph, graph.operators[0], values, "litert")
-    (fixed,) = run_operator(graph, graph.operators[0], values, "tflm")
-    assert table[0] == 0
-    assert fixed[0] == -128
 
 
 def test_quantization_has_an_axis_only_if_there_are_several_scales() -> None:
@@ -67,18 +49,6 @@ def test_quantization_has_an_axis_only_if_there_are_several_scales() -> None:
     assert quantization_of(one).axis is None
     assert quantization_of(one).per_tensor() == (0.5, -3)
     assert quantization_of(several).axis == 1
-
-
-def test_window_takes_strides_dilations_and_padding() -> None:
-    options = {"padding": "SAME", "stride_h": 2, "stride_w": 3}
-    options |= {"dilation_h_factor": 4, "dilation_w_factor": 5}
-    weights = (weights_of((1, 2, 3, 1), 0.5),)
-    model = one_operator(
-        "DEPTHWISE_CONV_2D", [(1, 9, 9, 1)], (1, 5, 3, 1), constants=weights, options=options
-    )
-    window = window_of(load_model(model).operators[0], (2, 3))
-    assert (window.kernel, window.stride, window.dilation) == ((2, 3), (2, 3), (4, 5))
-    assert window.padding == "SAME"
 
 
 @pytest.mark.parametrize(
@@ -104,37 +74,6 @@ def test_refuses_a_missing_value_and_an_unknown_reference() -> None:
         run_operator(graph, graph.operators[0], {})
     with pytest.raises(InputError, match="reference must be litert or tflm"):
         run(graph, "tensorflow")
-
-
-def test_every_supported_name_is_a_builtin_operator() -> None:
-    from eightfold.model.schema import OPERATOR_CODES
-
-    assert set(OPERATOR_CODES) >= SUPPORTED
-
-
-def test_returns_every_output() -> None:
-    model = one_operator(
-        "SPLIT", [(2, 3)], (2, 1), constants=(np.array(-1, np.int32),), order=(1, 0), outputs=3,
-        options={"num_splits": 3},
-    )  # fmt: skip
-    graph = load_model(model)
-    values = {0: np.arange(6, dtype=np.int8).reshape(2, 3)}
-    results = run_operator(graph, graph.operators[0], values)
-    assert [part.tolist() for part in results] == [[[0], [3]], [[1], [4]], [[2], [5]]]
-
-
-def test_the_arithmetic_of_shapes_runs_on_integers() -> None:
-    """SHAPE, STRIDED_SLICE, PACK, RESHAPE: how converters write a reshape that keeps the batch."""
-    builder = ModelBuilder()
-    source = builder.input((2, 2, 3), scale=0.5)
-    result = builder.tensor((2, 6), scale=0.5)
-    builder.operator("RESHAPE", [source, computed_shape(builder, source, 3, 0, 6)], [result])
-    builder.output(result)
-    graph = load_model(builder.build())
-    values = {source: np.arange(12, dtype=np.int8).reshape(2, 2, 3)}
-    for operator in graph.operators:
-        (values[operator.outputs[0]],) = run_operator(graph, operator, values)
-    np.testing.assert_array_equal(values[result], np.arange(12).reshape(2, 6))
 
 
 def test_refuses_all_operators_that_do_not_run_before_any_runs() -> None:
