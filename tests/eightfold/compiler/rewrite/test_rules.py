@@ -10,7 +10,7 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.compiler.rewrite import elements, fusion, moves, rules
-from eightfold.compiler.rewrite.draft import Draft, Rewritten
+from eightfold.compiler.rewrite.draft import Draft
 from eightfold.compiler.rewrite.rules import NAMES, rewrite
 from eightfold.model import Graph, Operator
 from eightfold.model.builder import ModelBuilder
@@ -78,17 +78,26 @@ def then_padded(layers: Layers, around: list[list[int]], value: int | None = Non
 AROUND = [[0, 0], [1, 2], [0, 3], [0, 0]]
 
 
-def left(chain: Layers, rule: str) -> list[str]:
-    """Return the operators that are left by a rule; they are checked."""
-    graph = chain.graph()
-    rewritten = expect_rewritten(graph, PRESETS["nano"], rules=[rule])
-    return [operator.name for operator in rewritten.graph.operators]
+CODE = np.array([7], np.int8)
+TABLE = ["TABLE"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("chain", "names"),
-    [
+def transposed(*permutations: tuple[int, ...]) -> Layers:
+    chain = images((1, 2, 3, 4))
+    for axes in permutations:
+        chain.then("TRANSPOSE", np.array(axes, np.int32))
+    return chain.then("LEAKY_RELU", alpha=0.1)
+
+
+def reshaped(*shapes: tuple[int, ...], name: str = "LEAKY_RELU") -> Layers:
+    chain = images((1, 2, 3, 4))
+    for shape in shapes:
+        chain.then("RESHAPE", np.array(shape, np.int32), new_shape=shape)
+    return chain.then(name, alpha=0.1)
+
+
+LEFT: dict[str, list[tuple[Layers, list[str]]]] = {
+    "padding": [
         (padded(AROUND).window(CONV), [CONV]),
         (padded(AROUND).window(DEPTHWISE), [DEPTHWISE]),
         (padded(AROUND).window(CONV, padding="SAME"), [CONV]),
@@ -108,18 +117,7 @@ def left(chain: Layers, rule: str) -> list[str]:
             ["QUANTIZE", "PAD", CONV],
         ),
     ],
-)
-def test_padding(chain: Layers, names: list[str]) -> None:
-    assert left(chain, "padding") == names
-
-
-CODE = np.array([7], np.int8)
-TABLE = ["TABLE"]
-
-
-@pytest.mark.parametrize(
-    ("chain", "names"),
-    [
+    "tables": [
         (images().then("MUL", CODE, **NONE).then("SUB", CODE, **NONE), TABLE),
         (images().then("RELU").then("LEAKY_RELU", alpha=0.1).then("RELU6"), TABLE),
         (images().then("ADD", np.full((1, 1, 1, 1), 9, np.int8), **NONE), TABLE),
@@ -128,15 +126,7 @@ TABLE = ["TABLE"]
         (images().then("ADD", np.ones((2, 1, 1, 1), np.int8), **NONE), ["ADD"]),
         (images((3,)).then("ADD", np.ones((1, 1), np.int8), **NONE), ["ADD"]),
     ],
-)
-def test_tables(chain: Layers, names: list[str]) -> None:
-    assert left(chain, "tables") == names
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("chain", "names"),
-    [
+    "clamps": [
         (images().window(CONV).then("RELU"), [CONV]),
         (images().window(CONV).then("RELU6"), [CONV]),
         (images().window(DEPTHWISE).then("RELU").then("MINIMUM", CODE), [DEPTHWISE]),
@@ -151,28 +141,7 @@ def test_tables(chain: Layers, names: list[str]) -> None:
         (images().window(CONV).out().then("RELU"), [CONV, "RELU"]),
         (images().then("RELU"), ["RELU"]),
     ],
-)
-def test_clamps(chain: Layers, names: list[str]) -> None:
-    assert left(chain, "clamps") == names
-
-
-def transposed(*permutations: tuple[int, ...]) -> Layers:
-    chain = images((1, 2, 3, 4))
-    for axes in permutations:
-        chain.then("TRANSPOSE", np.array(axes, np.int32))
-    return chain.then("LEAKY_RELU", alpha=0.1)
-
-
-def reshaped(*shapes: tuple[int, ...], name: str = "LEAKY_RELU") -> Layers:
-    chain = images((1, 2, 3, 4))
-    for shape in shapes:
-        chain.then("RESHAPE", np.array(shape, np.int32), new_shape=shape)
-    return chain.then(name, alpha=0.1)
-
-
-@pytest.mark.parametrize(
-    ("chain", "names"),
-    [
+    "moves": [
         (transposed((0, 2, 3, 1), (0, 2, 1, 3)), ["TRANSPOSE", "LEAKY_RELU"]),
         (transposed((0, 2, 3, 1), (0, 3, 1, 2)), ["LEAKY_RELU"]),
         (transposed((0, 1, 2, 3)), ["LEAKY_RELU"]),
@@ -184,9 +153,21 @@ def reshaped(*shapes: tuple[int, ...], name: str = "LEAKY_RELU") -> Layers:
         (images().then("QUANTIZE", zero_point=4).then("RELU"), ["QUANTIZE", "RELU"]),
         (images().then("QUANTIZE"), ["QUANTIZE"]),
     ],
+}
+"""By rule: a network, and the operators that it leaves of it."""
+
+
+@pytest.mark.parametrize(
+    ("rule", "chain", "names"),
+    [
+        pytest.param(rule, *row, marks=[pytest.mark.slow] * (rule in ("clamps", "padding")))
+        for rule, rows in LEFT.items()
+        for row in rows
+    ],
 )
-def test_moves(chain: Layers, names: list[str]) -> None:
-    assert left(chain, "moves") == names
+def test_a_rule_leaves_these_operators(rule: str, chain: Layers, names: list[str]) -> None:
+    rewritten = expect_rewritten(chain.graph(), PRESETS["nano"], rules=[rule])
+    assert [operator.name for operator in rewritten.graph.operators] == names
 
 
 def test_a_function_moves_before_what_reorders_and_joins_what_is_there() -> None:
@@ -201,22 +182,16 @@ def test_a_function_moves_before_what_reorders_and_joins_what_is_there() -> None
     assert rewritten.gone() == {0}
 
 
-def changed(graph: Graph, rule: str) -> Rewritten:
-    return expect_rewritten(graph, PRESETS["nano"], rules=[rule])
-
-
 def test_constants_equal_and_unused() -> None:
     net = Written(0.05, 3)
     x = net.given(2, 3)
     a, b, c = (net.add("LEAKY_RELU", [x], options={"alpha": alpha}) for alpha in (0.1, 0.1, 0.2))
     d = net.add("RELU", [net.codes(np.arange(6).reshape(2, 3))])
     graph = net.graph(net.add("ADD", [net.add("ADD", [a, b]), d]))
-    assert changed(graph, "unused").gone() == {2}
-    assert changed(graph, "equal").gone() == {1}
-    assert changed(graph, "constants").gone() == {3}
-    for rule, kept in (("equal", [b]), ("unused", [c, d]), ("constants", [d])):
+    for rule, gone, kept in (("unused", 2, [c, d]), ("equal", 1, [b]), ("constants", 3, [d])):
+        assert expect_rewritten(graph, PRESETS["nano"], rules=[rule]).gone() == {gone}
         more = replace(graph, outputs=(*graph.outputs, *(value.index for value in kept)))
-        assert changed(more, rule).gone() == set()
+        assert expect_rewritten(more, PRESETS["nano"], rules=[rule]).gone() == set()
 
 
 def test_a_shape_that_is_an_output_is_a_constant_for_what_reads_it() -> None:
