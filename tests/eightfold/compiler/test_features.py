@@ -116,8 +116,3 @@ def test_the_list_of_operators_marks_what_is_left_out(tmp_path: Path, call: Call
     marked = {name for name, limit in limits.items() if re.match("left out.*: rows = false", limit)}
     assert marked == {name for name, (feature, _) in NEEDS.items() if feature == "rows"}
     assert limits["MEAN"].startswith("left out along the last axis: rows = false")
-
-
-def test_a_feature_is_true_or_false() -> None:
-    with pytest.raises(InputError, match="gather must be true or false, not 1"):
-        AcceleratorConfig(gather=1)  # type: ignore[arg-type]

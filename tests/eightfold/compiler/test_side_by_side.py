@@ -59,9 +59,9 @@ def channels(stream: Compiled) -> list[int]:
     return [fields["last_lanes"] for fields in scans(stream)]
 
 
-def expect_exact(graph: Graph, config: AcceleratorConfig) -> Compiled:
+def expect_exact(graph: Graph, config: AcceleratorConfig, *, keep: bool = False) -> Compiled:
     """Check results, tokens, what commands say of their bytes, and that partial sums have room."""
-    stream = expect_golden(graph, config, keep=False)
+    stream = expect_golden(graph, config, keep=keep)
     expect_covered(stream)
     for f in scans(stream):
         fires = [len(range(f[f"fire_{a}0"], f[a], f[f"fire_{a}_step"])) for a in "yx"]
@@ -173,19 +173,28 @@ def test_planes_without_taps_have_none(anyway: Counter[tuple[int, int]]) -> None
     assert set(anyway) == {(2, 4)}
 
 
-def test_a_tensor_that_is_kept_has_no_planes(anyway: Counter[tuple[int, int]]) -> None:
-    graph = strided(16).graph()
-    expect_golden(graph, WIDE, keep=True)
-    assert not anyway
-
-
-def test_a_tensor_with_another_reader_has_no_planes(anyway: Counter[tuple[int, int]]) -> None:
+def read_twice() -> Depthwise:
+    """Return a network whose strided layer is not the only reader of what it reads."""
     layers = Depthwise((1, 20, 16, 6)).dense(4).dense(4)
     before = layers.top
     layers.depthwise(stride=2).out()
     layers.top = before
-    layers.dense(2)
-    expect_exact(layers.graph(), WIDE)
+    return layers.dense(2)
+
+
+@pytest.mark.parametrize(
+    ("layers", "keep"),
+    [
+        (strided(16), True),
+        (read_twice(), False),
+        (Depthwise((1, 8, 16, 4)).depthwise(stride=2), False),
+    ],
+    ids=["kept", "another reader", "an input"],
+)
+def test_these_tensors_have_no_planes(
+    layers: Depthwise, keep: bool, anyway: Counter[tuple[int, int]]
+) -> None:
+    expect_exact(layers.graph(), WIDE, keep=keep)
     assert not anyway
 
 
@@ -193,12 +202,6 @@ def test_a_vector_with_padding_and_pixels_is_streamed(anyway: Counter[tuple[int,
     graph = Depthwise((1, 12, 32, 6)).depthwise((5, 4), dilation=2).graph()
     expect_exact(graph, replace(WIDE, width=24, psum_depth=64, line_depth=16))
     assert set(anyway) == {(1, 2)}
-
-
-def test_an_input_has_no_planes(anyway: Counter[tuple[int, int]]) -> None:
-    layers = Depthwise((1, 8, 16, 4)).depthwise(stride=2)
-    expect_exact(layers.graph(), WIDE)
-    assert not anyway
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from eightfold import isa
-from eightfold.cases.operators import case_rng, random_case
 from eightfold.compiler import Compiled, compile_network
 from eightfold.estimate.estimate import estimate_network
 from eightfold.model import Graph
@@ -130,13 +129,6 @@ def test_broadcasting_to_rank_8(name: str, config: AcceleratorConfig) -> None:
     dtype = np.bool_ if name == "LESS" else np.int8
     model = one_operator(name, shapes, full, scales=(0.5, 0.25, 0.75), dtype=dtype)
     expect_golden(model, config)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
-def test_prelu_as_tflite_micro_has_it(seed: int) -> None:
-    model, inputs = random_case("PRELU", case_rng("PRELU", seed))
-    expect_golden(model, NANO, inputs, reference="tflm")
 
 
 def test_a_prelu_whose_multiplier_leaves_results_out_is_two_commands() -> None:

@@ -32,6 +32,7 @@ def test_presets_have_their_sizes(name: str, lanes: int, width: int) -> None:
         ("parameter_banks", 1, "parameter_banks must be an integer in 4..64"),
         ("output_depth", 16, "output_depth must be an integer in 32..1024"),
         ("multiplier", "dsp", "multiplier must be one of infer, rows, not 'dsp'"),
+        ("gather", 1, "gather must be true or false, not 1"),
     ],
 )
 def test_a_value_out_of_range_is_refused(field: str, value: object, message: str) -> None:

@@ -48,20 +48,16 @@ def test_strips_of_every_height_equal_golden(height: int, outside: bool, words: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", CHOICES)
-@pytest.mark.parametrize("height", [1, 4])
-def test_every_tensor_is_delivered(height: int, words: str) -> None:
+@pytest.mark.parametrize(
+    ("images", "height", "keep"), [(1, 1, True), (1, 4, True), (3, 2, False), (3, 2, True)]
+)
+@pytest.mark.usual("images", "height", "keep", count=2)
+def test_every_image_and_tensor_is_delivered(
+    images: int, height: int, keep: bool, words: str
+) -> None:
     forced = Forced(height, words, outside=True)
-    expect_golden(block_model(), NARROW, keep=True, cascades=forced)
-    assert forced.made
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", CHOICES)
-@pytest.mark.parametrize("keep", [False, True])
-@pytest.mark.usual("keep", count=2)
-def test_several_images_one_after_the_other(keep: bool, words: str) -> None:
-    forced = Forced(2, words, outside=True)
-    expect_golden(block_model(images=3), ROOMY, keep=keep, cascades=forced)
+    config = NARROW if images == 1 else ROOMY
+    expect_golden(block_model(images=images), config, keep=keep, cascades=forced)
     assert forced.made
 
 
