@@ -37,8 +37,17 @@ from eightfold.run.reference.oracle import Oracle, deviates, litert_outputs, wit
 SEEDS = range(2000)
 
 VARIANTS = (
-    *("CAST", "DEQUANTIZE", "ELU", "FULLY_CONNECTED", "LOGISTIC", "MUL", "RELU6"),
-    *("SPACE_TO_BATCH_ND", "SVDF", "TANH", "UNIDIRECTIONAL_SEQUENCE_LSTM"),
+    "CAST",
+    "DEQUANTIZE",
+    "ELU",
+    "FULLY_CONNECTED",
+    "LOGISTIC",
+    "MUL",
+    "RELU6",
+    "SPACE_TO_BATCH_ND",
+    "SVDF",
+    "TANH",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM",
 )
 """Operators of which TFLite Micro has another variant; that of PRELU needs chosen scales, which
 `tests/eightfold/compiler/test_operators.py` has."""
