@@ -199,6 +199,7 @@ class Indices(Component):
                 asked.eq(place),
                 waits.eq(valid),
                 again.eq(same),
+                # The scratchpad chooses among its readers: what asks begins in a register.
                 asks.eq(valid & ~same),
             ]
         return (

@@ -21,15 +21,12 @@ class FixedPointProduct(Component):
     Timing
     ------
     ``result`` belongs to the operands `CYCLES` - 1 cycles after ``start``, which come with it and
-    stay for `OPERAND_CYCLES`. Takes `CYCLES` cycles: ``start`` may come again then. One multiplier
+    stay for four cycles. Takes `CYCLES` cycles: ``start`` may come again then. One multiplier
     of 17 x 17 bits.
     """
 
     CYCLES = 8
     """Cycles per product: four pairs of digits, through three registers into the sum."""
-
-    OPERAND_CYCLES = 4
-    """Cycles that the operands are read in, from ``start`` on."""
 
     start: Annotated[Signal, In(1)]
     """A product begins."""
