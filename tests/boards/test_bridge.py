@@ -12,18 +12,7 @@ pytest.importorskip("litex", reason="LiteX is not installed: pip install 'eightf
 
 from litex.gen.sim import passive, run_simulation
 
-from eightfold.boards import bridge
-from eightfold.boards.protocol import (
-    BUS_ERROR,
-    DONE,
-    END,
-    ESCAPE,
-    LIMIT,
-    READ,
-    WRITE,
-    decode,
-    encode,
-)
+from eightfold.boards import bridge, protocol
 
 WORDS = 256
 """Of memory."""
@@ -65,7 +54,7 @@ def damaged(data: bytes, rng: np.random.Generator) -> bytes:
         elif kind == 2:
             found[at] ^= 1 << rng.integers(8)
         else:
-            found[at] = (END, ESCAPE)[rng.integers(2)]
+            found[at] = (protocol.END, protocol.ESCAPE)[rng.integers(2)]
     return bytes(found)
 
 
@@ -75,7 +64,7 @@ def requests(
     """Yield operation, address in words, and data, of which a read has so many; one is whole."""
     odd = [0xC0C0DBDB, 0xDCDDC0DB, 0, 0xFFFFFFFF]
     for number in range(count):
-        size = LIMIT if number == whole else int(rng.integers(1, 5))
+        size = protocol.LIMIT if number == whole else int(rng.integers(1, 5))
         data = [int(v) for v in rng.integers(1 << 32, size=size)]
         data[: 2 if size > 1 else 0] = [int(v) for v in rng.choice(odd, 2 if size > 1 else 0)]
         yield int(number and rng.integers(2)), int(rng.integers(WORDS - size)), data
@@ -106,11 +95,11 @@ class Host:
     def talk(self, asked: list[tuple[int, int, list[int]]]) -> Iterator:
         """Make each request, and repeat it until its answer is right."""
         for sequence, (operation, address, data) in enumerate(asked):
-            packed = np.array(data, "<u4").tobytes() if operation == WRITE else b""
+            packed = np.array(data, "<u4").tobytes() if operation == protocol.WRITE else b""
             head = (len(data), sequence, BASE + 4 * address)
             answer = None
             while answer is None:
-                yield from self._send(self._line(encode(operation, *head, packed)))
+                yield from self._send(self._line(protocol.encode(operation, *head, packed)))
                 answer = yield from self._answer(head)
                 self.repeats += answer is None
             self.found.append(np.frombuffer(answer, "<u4").tolist())
@@ -130,10 +119,10 @@ class Host:
         while silent < SILENT + SLOW * head[0]:
             yield
             silent, seen = silent + 1 if seen == len(self._bytes) else 0, len(self._bytes)
-            if self._bytes[-1:] == bytes([END]):
+            if self._bytes[-1:] == bytes([protocol.END]):
                 heard = self._line(bytes(self._bytes))
-                for frame in heard.split(bytes([END])):
-                    if (got := decode(frame)) and got[:4] == (DONE, *head):
+                for frame in heard.split(bytes([protocol.END])):
+                    if (got := protocol.decode(frame)) and got[:4] == (protocol.DONE, *head):
                         return got[4]
                 self._bytes.clear()
         return None
@@ -149,8 +138,8 @@ def campaign(module: Any, seed: int, count: int, faults: float, whole: int = -1)
     asked = [*requests(rng, count, whole)]
     for operation, address, data in asked:
         span = slice(address, address + len(data))
-        expected.append([] if operation == WRITE else model[span])
-        if operation == WRITE:
+        expected.append([] if operation == protocol.WRITE else model[span])
+        if operation == protocol.WRITE:
             model[span] = data
             due[span] = [each + 1 for each in due[span]]
     host = Host(unit, rng, faults)
@@ -199,15 +188,15 @@ def test_what_does_not_answer_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
 
     def host() -> Iterator:
         yield unit.source.ready.eq(1)
-        for each in encode(READ, 2, 7, 0):
+        for each in protocol.encode(protocol.READ, 2, 7, 0):
             yield unit.sink.valid.eq(1)
             yield unit.sink.data.eq(each)
             yield
         yield unit.sink.valid.eq(0)
-        while heard[-1:] != bytes([END]):
+        while heard[-1:] != bytes([protocol.END]):
             yield
             if (yield unit.source.valid):
                 heard.append((yield unit.source.data))
 
     run_simulation(unit, [host()])
-    assert decode(bytes(heard[:-1])) == (BUS_ERROR, 2, 7, 0, b"")
+    assert protocol.decode(bytes(heard[:-1])) == (protocol.BUS_ERROR, 2, 7, 0, b"")

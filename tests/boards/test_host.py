@@ -19,18 +19,8 @@ import pytest
 
 pytest.importorskip("litedram", reason="LiteX is not installed: pip install 'eightfold[board]'")
 
+from eightfold.boards import protocol
 from eightfold.boards.host import Loaded, find_board
-from eightfold.boards.protocol import (
-    DESCRIPTION,
-    DONE,
-    END,
-    MAGIC,
-    MAIN_RAM,
-    READ,
-    REGISTERS,
-    decode,
-    encode,
-)
 from eightfold.boards.simulation import BIT, CLOCK, hosted, simulate
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.line import BAUD
@@ -45,7 +35,7 @@ from examples.digits.network import MODEL_FILE
 from tests.support.models.mlperf_tiny import mlperf_tiny, models, required
 from tests.support.models.networks import streaming
 
-OFFSETS = {register.name: REGISTERS + register.offset for register in ALL}
+OFFSETS = {register.name: protocol.REGISTERS + register.offset for register in ALL}
 GRAPH = load_int8(MODEL_FILE.read_bytes())
 CONFIG = PRESETS["nano"]
 
@@ -56,9 +46,9 @@ class Memory:
     def __init__(self, at_doorbell: Callable[["Memory"], None] = lambda bus: None) -> None:
         self.repeats, self._at_doorbell = 0, at_doorbell
         identity = (IDENTIFICATION, VERSION, *configuration_words(CONFIG))
-        described = (MAGIC, 50_000_000, 1 << 20, 1, MAIN_RAM + 64, 5, 0)
-        self.words = {DESCRIPTION + 4 * n: word for n, word in enumerate(described)}
-        self.words |= {REGISTERS + 4 * n: word for n, word in enumerate(identity)}
+        described = (protocol.MAGIC, 50_000_000, 1 << 20, 1, protocol.MAIN_RAM + 64, 5, 0)
+        self.words = {protocol.DESCRIPTION + 4 * n: word for n, word in enumerate(described)}
+        self.words |= {protocol.REGISTERS + 4 * n: word for n, word in enumerate(identity)}
 
     def read(self, addr: int, length: int) -> list[int]:
         return [self.words.get(addr + 4 * n, 0) for n in range(length)]
@@ -71,14 +61,17 @@ class Memory:
 
 def test_a_board_is_found_and_its_memory_made_ready() -> None:
     bus = Memory()
-    steps = ((MAIN_RAM + 64, 5, 0),)
+    steps = ((protocol.MAIN_RAM + 64, 5, 0),)
     assert find_board(bus)[1:] == (50_000_000, 1 << 20, configuration_words(CONFIG), steps)
-    assert bus.words[MAIN_RAM + 64] == 5
+    assert bus.words[protocol.MAIN_RAM + 64] == 5
 
 
 @pytest.mark.parametrize(
     ("address", "message"),
-    [(DESCRIPTION, "none of Eightfold's"), (REGISTERS + 4, "bitstream of this version")],
+    [
+        (protocol.DESCRIPTION, "none of Eightfold's"),
+        (protocol.REGISTERS + 4, "bitstream of this version"),
+    ],
 )
 def test_another_board_is_refused(address: int, message: str) -> None:
     bus = Memory()
@@ -101,7 +94,9 @@ def stopped(bus: Memory) -> None:
 
 
 def reset(bus: Memory) -> None:
-    bus.words |= {address: 0 for name, address in OFFSETS.items() if address > REGISTERS + 0xC}
+    bus.words |= {
+        address: 0 for name, address in OFFSETS.items() if address > protocol.REGISTERS + 0xC
+    }
 
 
 def reset_and_started(bus: Memory) -> None:
@@ -202,15 +197,17 @@ def answered(memory: Memory) -> Iterator[str]:
         with suppress(OSError):
             while came := os.read(board, 4096):
                 heard.extend(came)
-                *frames, rest = bytes(heard).split(bytes([END]))
+                *frames, rest = bytes(heard).split(bytes([protocol.END]))
                 heard[:] = rest
-                for operation, words, sequence, address, data in filter(None, map(decode, frames)):
-                    if operation == READ:
+                for operation, words, sequence, address, data in filter(
+                    None, map(protocol.decode, frames)
+                ):
+                    if operation == protocol.READ:
                         data = np.array(memory.read(address, words), "<u4").tobytes()
                     else:
                         memory.write(address, np.frombuffer(data, "<u4").tolist())
                         data = b""
-                    os.write(board, encode(DONE, words, sequence, address, data))
+                    os.write(board, protocol.encode(protocol.DONE, words, sequence, address, data))
 
     threading.Thread(target=answer, daemon=True).start()
     try:
@@ -223,7 +220,7 @@ def answered(memory: Memory) -> Iterator[str]:
 @pytest.mark.slow
 def test_the_command_refuses_a_bitstream_of_another_version() -> None:
     memory = Memory()
-    memory.words[REGISTERS + 4] += 1
+    memory.words[protocol.REGISTERS + 4] += 1
     with answered(memory) as port:
         done = eightfold(port, *DIGITS)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
