@@ -7,14 +7,7 @@ from itertools import islice
 import pytest
 from click.testing import CliRunner
 
-from eightfold.conformance.citation import (
-    BROKEN,
-    DEFAULTS,
-    UNSHOWN,
-    broken,
-    cases_of_rule,
-    mistakes_of_rule,
-)
+from eightfold.conformance import citation
 from eightfold.conformance.commands import spec
 from eightfold.conformance.judge.contracts import requantizer
 from eightfold.conformance.judge.dot import DOT
@@ -32,8 +25,8 @@ from tests.support.conformance.requantizations import judged
 @pytest.mark.parametrize("operator", ["GENERAL", *OPERATORS])
 def test_a_rule_has_cases_and_a_mistake_or_the_reason_why_not(operator: str) -> None:
     for each in rules_of(operator):
-        assert cases_of_rule(each), each
-        assert bool(mistakes_of_rule(each)) != (each.identity in UNSHOWN), each
+        assert citation.cases_of_rule(each), each
+        assert bool(citation.mistakes_of_rule(each)) != (each.identity in citation.UNSHOWN), each
 
 
 def test_no_pattern_is_without_a_mistake() -> None:
@@ -41,10 +34,10 @@ def test_no_pattern_is_without_a_mistake() -> None:
     names = {each.name for subject in subjects for each in subject.mistakes}
     names = {name.removeprefix("tanh_") for name in names}
     names |= {each.name for operator in OPERATORS for each in operator_mistakes(operator)}
-    dead = [p for patterns in BROKEN.values() for p in patterns if not matches(names, p)]
+    dead = [p for patterns in citation.BROKEN.values() for p in patterns if not matches(names, p)]
     assert not dead
-    assert all(key in RULES for key in BROKEN if key.startswith("TFL8-"))
-    assert {*UNSHOWN, *DEFAULTS.values()} <= RULES.keys()
+    assert all(key in RULES for key in citation.BROKEN if key.startswith("TFL8-"))
+    assert {*citation.UNSHOWN, *citation.DEFAULTS.values()} <= RULES.keys()
 
 
 @pytest.mark.parametrize("operator", ["FULLY_CONNECTED", "L2_NORMALIZATION", "SQUEEZE"])
@@ -57,7 +50,9 @@ def test_models_show_a_mistake_that_breaks_each_rule(operator: str) -> None:
         runs.append(OperatorRun(graph, only, case.inputs, expected))
     unseen = {f"{operator} {name}" for name in operator_power(operator, runs).unseen}
     for each in rules_of(operator):
-        assert each.identity in UNSHOWN or set(mistakes_of_rule(each)) - unseen, each
+        assert each.identity in citation.UNSHOWN or set(citation.mistakes_of_rule(each)) - unseen, (
+            each
+        )
 
 
 @pytest.mark.parametrize(
@@ -76,8 +71,8 @@ def test_models_show_a_mistake_that_breaks_each_rule(operator: str) -> None:
 def test_a_claim_breaks_the_rules_of_its_mistakes(
     claim: str, mistakes: list[str], identities: list[str]
 ) -> None:
-    assert [*broken(claim, mistakes)] == identities
-    assert [claim for claim in CLAIMS["tflite"] if not broken(claim)] == ["fake_quantize"]
+    assert [*citation.broken(claim, mistakes)] == identities
+    assert [claim for claim in CLAIMS["tflite"] if not citation.broken(claim)] == ["fake_quantize"]
 
 
 @pytest.mark.parametrize("profile", ["tflite", "tpu-mlir"])

@@ -313,12 +313,8 @@ def test_json_has_all(tmp_path: Path) -> None:
     finding = claims["requantizer"]["finding"]
     assert finding["counts"]["off_by_one"] == 116 and finding["counts"]["wrong"] == 0
     assert len(finding["failed"]) == 116 and finding["mistakes"] == ["second_half_up"]
-    assert claims["tables"] == {
-        "claim": "tables",
-        "layer": "unit",
-        "standing": "not asked",
-        "finding": None,
-    }
+    tables = {"claim": "tables", "layer": "unit", "standing": "not asked", "finding": None}
+    assert claims["tables"] == tables
     waiting = claims["MAX_POOL_2D"]["finding"]
     assert (waiting["asked"], waiting["cases"]) == (6, 2)
 

@@ -63,10 +63,8 @@ def test_the_distance_counts_what_differs_and_shows_the_smallest_case() -> None:
     differ = (FORMS["tflite"].results(cases) != contract.results(cases))[defined]
     said = f"in {differ.sum()} of {defined.sum()} cases, by up to 1; in "
     assert said in found[0] and " % of random cases" in found[0]
-    assert [line for line in found if line in ("  spec:", "  contract:")] == [
-        "  spec:",
-        "  contract:",
-    ]
+    sides = ["  spec:", "  contract:"]
+    assert [line for line in found if line in sides] == sides
     same = contract_of(Profile.load("tflite")).distance(cases, drawn.kinds)
     assert "the spec's results in all" in same[0]
 

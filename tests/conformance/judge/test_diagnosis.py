@@ -175,11 +175,6 @@ def test_arrays_of_other_shapes_and_fields_are_refused(cases: Cases) -> None:
         judge("tflite", {k: v for k, v in cases.items() if k != "shift"}, results)
 
 
-@pytest.fixture(scope="module")
-def directed() -> Cases:
-    return some(directed_cases("tflite", seed=5, count=4), 3000)
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.slow
 def test_a_planted_rule_is_found(form: str) -> None:
@@ -192,19 +187,19 @@ def test_a_planted_rule_is_found(form: str) -> None:
     ) or clause.features == ("a positive zero point", "a negative accumulator")
 
 
-def test_two_causes_are_two_clauses(directed: Cases) -> None:
-    meant = (directed["shift"] >= 12) | (directed["multiplier"] == 2**31 - 1)
-    clauses = clauses_of(features(FORMS["tflite"], directed, meant), meant)
+def test_two_causes_are_two_clauses(many: Cases) -> None:
+    meant = (many["shift"] >= 12) | (many["multiplier"] == 2**31 - 1)
+    clauses = clauses_of(features(FORMS["tflite"], many, meant), meant)
     found = {feature for clause in clauses for feature in clause.features}
     assert found == {"a left shift of at least 12", "a multiplier of 2^31 - 1"}
     assert sum(clause.meant for clause in clauses) == meant.sum()
     assert not any(clause.others for clause in clauses)
 
 
-def test_ties_are_those_of_the_arithmetic(directed: Cases) -> None:
-    table = features(FORMS["tflite"], directed, np.zeros(len(directed["acc"]), bool))
-    for index, case in enumerate(zip(*directed.values(), strict=True)):
-        values = dict(zip(directed, map(int, case), strict=True))
+def test_ties_are_those_of_the_arithmetic(many: Cases) -> None:
+    table = features(FORMS["tflite"], many, np.zeros(len(many["acc"]), bool))
+    for index, case in enumerate(zip(*many.values(), strict=True)):
+        values = dict(zip(many, map(int, case), strict=True))
         x = (values["acc"] * 2 ** max(values["shift"], 0) + 2**31) % 2**32 - 2**31
         product = x * values["multiplier"]
         assert table["a tie at the first rounding"][index] == (product % 2**31 == 2**30)
@@ -216,14 +211,14 @@ def test_ties_are_those_of_the_arithmetic(directed: Cases) -> None:
         )
 
 
-def test_nothing_has_no_rule(directed: Cases) -> None:
-    nothing = np.zeros(len(directed["acc"]), bool)
-    assert clauses_of(features(FORMS["tflite"], directed, nothing), nothing) == ()
+def test_nothing_has_no_rule(many: Cases) -> None:
+    nothing = np.zeros(len(many["acc"]), bool)
+    assert clauses_of(features(FORMS["tflite"], many, nothing), nothing) == ()
 
 
-def test_chance_has_no_simple_rule_that_claims_to_be_exact(directed: Cases) -> None:
-    meant = np.random.default_rng(0).random(len(directed["acc"])) < 0.1
-    for clause in clauses_of(features(FORMS["tflite"], directed, meant), meant):
+def test_chance_has_no_simple_rule_that_claims_to_be_exact(many: Cases) -> None:
+    meant = np.random.default_rng(0).random(len(many["acc"])) < 0.1
+    for clause in clauses_of(features(FORMS["tflite"], many, meant), meant):
         assert clause.others
 
 

@@ -61,11 +61,8 @@ def test_words_with_unknown_digits_comments_and_blanks(vectors: Path, tmp_path: 
 def test_only_the_columns_of_unknown_digits_are_unknown(vectors: Path, tmp_path: Path) -> None:
     # zero point, scale, valid, the last at the lowest bits.
     answers = read(vectors, tmp_path, "fake_quantize", "results.hex", "ffx000000001\n")
-    assert [answers.results[name][0] for name in ("valid", "scale", "zero_point")] == [
-        1,
-        UNKNOWN,
-        -1,
-    ]
+    first = [answers.results[name][0] for name in ("valid", "scale", "zero_point")]
+    assert first == [1, UNKNOWN, -1]
     lists = read(vectors, tmp_path / "t", "tables", "results.hex", "x7" + "00" * 254 + "05\n")
     assert lists.results["result"][0, [0, 1, 255]].tolist() == [5, 0, UNKNOWN]
     assert lists.results["result"][1, 0] == MISSING

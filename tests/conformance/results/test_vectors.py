@@ -51,8 +51,8 @@ def of_unit(folder: Path, form: Format = "npz", unit: str = "requantizer") -> Pa
     return folder
 
 
-def of_models(path: Path) -> tuple[Path, Path]:
-    write_models(path / "vectors", ["ADD", "SHAPE", "ADD.strictness"], TFLITE, "smoke", 3)
+def of_models(path: Path, *claims: str) -> tuple[Path, Path]:
+    write_models(path / "vectors", claims, TFLITE, "smoke", 3)
     write_right_models(path / "vectors", path / "results")
     return path / "vectors", path / "results"
 
@@ -181,7 +181,7 @@ def compute_what_is_refused(folder: Path, table: dict[str, Any]) -> None:
 def test_an_edited_model_is_told(
     tmp_path: Path, edit: Edit, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    vectors, results = of_models(tmp_path)
+    vectors, results = of_models(tmp_path, "ADD", "SHAPE", "ADD.strictness")
     monkeypatch.setattr("eightfold.conformance.vectors.models.MODELS", COUNTS)
     edited(vectors, edit)
     assert message in said(vectors, results)
@@ -192,14 +192,10 @@ COUNTS = {"smoke": 4, "standard": 5, "full": 6}
 
 
 def test_a_network_of_another_seed_is_told(tmp_path: Path) -> None:
-    write_models(tmp_path / "vectors", [NETWORKS], TFLITE, "smoke", 3)
-    write_right_models(tmp_path / "vectors", tmp_path / "results")
-    judged = judge_folders(tmp_path / "vectors", tmp_path / "results", judge_without_power)
-    assert judged.statement.holds
-    edited(tmp_path / "vectors", lambda folder, table: table.update(seed=4))
-    assert "networks/0000: is not what is drawn for networks" in said(
-        tmp_path / "vectors", tmp_path / "results"
-    )
+    vectors, results = of_models(tmp_path, NETWORKS)
+    assert judge_folders(vectors, results, judge_without_power).statement.holds
+    edited(vectors, lambda folder, table: table.update(seed=4))
+    assert "networks/0000: is not what is drawn for networks" in said(vectors, results)
 
 
 @pytest.mark.slow
@@ -207,7 +203,7 @@ def test_the_command_draws_once_and_remembers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
 ) -> None:
     monkeypatch.setenv("EIGHTFOLD_CACHE", str(tmp_path / "cache"))
-    vectors, results = of_models(tmp_path)
+    vectors, results = of_models(tmp_path, "ADD", "SHAPE", "ADD.strictness")
     words = ("conform", "judge", vectors, "--results", results)
     first = call(*words)
     assert first[0] == 0
