@@ -81,11 +81,8 @@ def test_a_file_a_folder_and_a_list_stand_for_files(zoo: Path) -> None:
     listed = zoo / "list.txt"
     listed.write_text("# mine\nsub/good.tflite\n\nmissing.tflite\n")
     assert [unit.operator for unit in units(zoo)] == [*CONTENTS]
-    assert [unit.operator for unit in units(zoo / "tail.tflite", listed)] == [
-        "tail.tflite",
-        "sub/good.tflite",
-        "missing.tflite",
-    ]
+    named = [unit.operator for unit in units(zoo / "tail.tflite", listed)]
+    assert named == ["tail.tflite", "sub/good.tflite", "missing.tflite"]
     names = {unit.name for unit in units(zoo)}
     assert len(names) == len(CONTENTS)
 

@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 
 from eightfold.campaign.folder import Folder
-from eightfold.campaign.report import write_report
-from eightfold.campaign.report.facts import (
-    LOG_LINES,
-    SEEDS_LISTED,
-    SHOWN_IN_FULL,
-    TENSORS_SHOWN,
-    differences,
-    read_failure,
-)
+from eightfold.campaign.report import facts, write_report
 from eightfold.campaign.report.page import SIGNS, duration, moment
 from lab.coverage import EXCLUDED
 from tests.support.browser import Browser
@@ -111,13 +103,8 @@ def test_a_failure_has_all_that_is_known_of_it(shown: Element, ended: Folder) ->
         f"eightfold campaign repeat {ended.path} operators-CONV_2D-3-verilator-base"
     )
     (row,) = failure.all("table", "difference")[0].all("tbody")[0].all("tr")
-    assert [cell.text for cell in row.all("td")] == [
-        "3",
-        "[1, 5, 0, 15]",
-        "-128",
-        "-64",
-        "1 of 192",
-    ]
+    texts = [cell.text for cell in row.all("td")]
+    assert texts == ["3", "[1, 5, 0, 15]", "-128", "-64", "1 of 192"]
     log = failure.all("pre", "log")[0].text
     assert "SRDHM(-4885, multiplier 1110961517) = -2527" in log
     assert "differ" not in log, "the message is said once"
@@ -157,11 +144,10 @@ def test_sessions_and_what_was_asked(shown: Element, ended: Folder) -> None:
     text = shown.by_id("time").text
     assert "2026-09-21 14:13:20 2026-09-21 14:13:28 8.9 s 2 interrupted" in text
     assert len(shown.by_id("time").all("svg")) == 2
-    facts = shown.by_id("facts").text
     assert (
         "eightfold campaign run --suite operators --operators ADD,CONV_2D,SOFTMAX --coverage "
         f"--models 100 --seed 0 --out {ended.path}"
-    ) in facts
+    ) in shown.by_id("facts").text
 
 
 def test_lost_and_refused_are_told(shown: Element) -> None:
@@ -211,11 +197,11 @@ def test_many_cases_and_many_failures_make_a_small_page(tmp_path: Path) -> None:
     assert len(text) < 400_000
     shown = read_html(text)
     articles = shown.all("article")
-    assert len(articles) == SHOWN_IN_FULL
+    assert len(articles) == facts.SHOWN_IN_FULL
     assert "CONV_2D golden, seed 99999" in " ".join(each.all("h3")[0].text for each in articles)
-    assert f"{SHOWN_IN_FULL} cases in full, some of every kind; 2,801 more" in text
+    assert f"{facts.SHOWN_IN_FULL} cases in full, some of every kind; 2,801 more" in text
     row = shown.follow(cells(shown)["ADD"]["golden"].all("a")[0])
-    assert f"and {3000 - SEEDS_LISTED:,} more" in row.text
+    assert f"and {3000 - facts.SEEDS_LISTED:,} more" in row.text
     assert "0..99999" in row.text
     assert broken_links(shown) == []
 
@@ -268,16 +254,16 @@ NANS = np.array([np.nan, 1.0, np.nan], np.float32)
 def test_the_difference_of_two_tensors(
     one: np.ndarray, other: np.ndarray, where: Any, expected: str, got: str
 ) -> None:
-    (found,) = differences({4: one}, {4: other, 5: other})
+    (found,) = facts.differences({4: one}, {4: other, 5: other})
     assert (found.tensor, found.where, found.expected, found.got) == (4, where, expected, got)
     if where is not None:
         assert (found.elements, found.of) == (1 + (where == (1, 0)), one.size)
-    assert differences({4: one}, {4: one.copy()}) == []
+    assert facts.differences({4: one}, {4: one.copy()}) == []
 
 
 def test_an_empty_folder_and_none(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "missing"):
-        found = read_failure(folder, "differs")
+        found = facts.read_failure(folder, "differs")
         assert (found.files, found.log, found.note, found.tensors) == ([], "", "", [])
 
 
@@ -285,16 +271,16 @@ def test_an_empty_folder_and_none(tmp_path: Path) -> None:
 def test_a_damaged_file_is_noted(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"PK\x03\x04 damaged")
     (tmp_path / "log.txt").write_text("differs\n\nstep\n")
-    found = read_failure(tmp_path, "differs")
+    found = facts.read_failure(tmp_path, "differs")
     assert name in found.note
     assert found.log == "step"
 
 
 def test_the_log_is_cut_and_says_the_message_once(tmp_path: Path) -> None:
-    lines = [f"step {number}" for number in range(LOG_LINES + 30)]
+    lines = [f"step {number}" for number in range(facts.LOG_LINES + 30)]
     (tmp_path / "log.txt").write_text("\n".join(["differs", "", "differs", "", *lines]) + "\n")
-    found = read_failure(tmp_path, "differs")
-    assert found.log.splitlines() == lines[:LOG_LINES]
+    found = facts.read_failure(tmp_path, "differs")
+    assert found.log.splitlines() == lines[: facts.LOG_LINES]
     assert found.left == 30
 
 
@@ -311,13 +297,11 @@ def test_of_a_network_the_first_operator_that_differs(tmp_path: Path) -> None:
     wrong = np.ones(4, np.int8)
     tensors(tmp_path / "expected.npz", tensor_20=0 * wrong, tensor_21=0 * wrong)
     tensors(tmp_path / "got.npz", tensor_20=wrong, tensor_21=wrong)
-    found = read_failure(tmp_path, "")
+    found = facts.read_failure(tmp_path, "")
     assert [operator.index for operator in found.operators] == [19]
     assert found.operator_count == 50
-    assert [(t.index, t.role, t.zero_point, t.differs) for t in found.tensors] == [
-        (19, "input 0", "18", False),
-        (20, "output 0", "19", True),
-    ]
+    kept = [(t.index, t.role, t.zero_point, t.differs) for t in found.tensors]
+    assert kept == [(19, "input 0", "18", False), (20, "output 0", "19", True)]
 
 
 def test_of_many_operands_the_first(tmp_path: Path) -> None:
@@ -326,7 +310,7 @@ def test_of_many_operands_the_first(tmp_path: Path) -> None:
         options={"axis": 0},
     )  # fmt: skip
     (tmp_path / "model.tflite").write_bytes(model)
-    found = read_failure(tmp_path, "")
-    assert len(found.tensors) == TENSORS_SHOWN
+    found = facts.read_failure(tmp_path, "")
+    assert len(found.tensors) == facts.TENSORS_SHOWN
     assert found.tensor_count == 41
     assert found.operators[0].options["axis"] == "0"

@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 
 from eightfold.campaign.records import Unit
-from eightfold.campaign.report import holds, summary
-from eightfold.campaign.report.facts import (
-    _rates,
-    by_column,
-    intervals,
-    rate_chart,
-    seconds_chart,
-    worked,
-    working_time,
-)
+from eightfold.campaign.report import facts, holds, summary
 from eightfold.campaign.store import Results, Spent
 from lab.coverage import EXCLUDED, every_bin
 from tests.support.campaign.folders import Plan, broken, different, make_campaign, mixed, refused
@@ -138,31 +129,31 @@ def results(sessions: list[tuple], ended: list[float]) -> Results:
     ],
 )
 def test_intervals(sessions: list[tuple], ended: list[float], expected: list[tuple]) -> None:
-    ran = intervals(results(sessions, ended))
+    ran = facts.intervals(results(sessions, ended))
     assert [(interval.start, interval.end) for interval in ran] == expected
-    assert worked(ran) == sum(end - start for start, end in expected)
+    assert facts.worked(ran) == sum(end - start for start, end in expected)
 
 
 def test_the_clock_stands_still_while_nothing_runs() -> None:
-    ran = intervals(results([(100, 110, 1, ""), (500, 530, 1, "")], []))
-    times = [working_time(moment, ran) for moment in (50, 100, 104, 110, 300, 500, 501, 999)]
+    ran = facts.intervals(results([(100, 110, 1, ""), (500, 530, 1, "")], []))
+    times = [facts.working_time(moment, ran) for moment in (50, 100, 104, 110, 300, 500, 501, 999)]
     assert times == [0, 0, 4, 10, 10, 10, 11, 40]
 
 
 def test_the_cases_of_a_unit_are_spread_over_its_seconds() -> None:
-    ran = intervals(results([(0, 4, 1, "complete")], []))
+    ran = facts.intervals(results([(0, 4, 1, "complete")], []))
     edges = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
     # Ten cases each: in 1.5 to 3, and in 2.5 to 4.
-    assert _rates([spent(3), spent(4)], ran, edges) == pytest.approx(
+    assert facts._rates([spent(3), spent(4)], ran, edges) == pytest.approx(
         [0, 10 / 3, 20 / 3 + 10 / 3, 20 / 3]
     )
 
 
 def test_charts_say_their_range() -> None:
-    columns = by_column([spent(8), spent(900, "icarus"), spent(900)])
+    columns = facts.by_column([spent(8), spent(900, "icarus"), spent(900)])
     assert list(columns) == ["golden", "icarus"]
-    ran = intervals(results([(0, 900, 1, "complete")], []))
-    rate, seconds = rate_chart(columns, ran), seconds_chart(columns)
+    ran = facts.intervals(results([(0, 900, 1, "complete")], []))
+    rate, seconds = facts.rate_chart(columns, ran), facts.seconds_chart(columns)
     assert 'aria-label="cases per second over 15.0 minutes"' in rate
     assert "minutes of running" in rate
     assert 'aria-label="seconds of 3 units, 1.5 to 1.5"' in seconds
