@@ -3,20 +3,13 @@
 import numpy as np
 import pytest
 
-from eightfold.compiler.exact import (
-    INT32_MAX,
-    INT32_MIN,
-    CompileError,
-    SingleRounding,
-    StepFunction,
-    double_precision,
-    equal,
-    nearest,
-    reachable,
-    solve,
-)
+from eightfold.compiler import exact
+from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import round_half_away
+
+EVERY_SUM = np.array([[INT32_MIN, INT32_MAX]])
+"""The reach of a channel of which nothing is known."""
 
 
 def reference(factor: float, zero_point: int, acc: np.ndarray) -> np.ndarray:
@@ -25,7 +18,7 @@ def reference(factor: float, zero_point: int, acc: np.ndarray) -> np.ndarray:
 
 
 def step_function(factor: float, zero_point: int, low: int = -128, high: int = 127):
-    return StepFunction.of(lambda acc: reference(factor, zero_point, acc), low, high)
+    return exact.StepFunction.of(lambda acc: reference(factor, zero_point, acc), low, high)
 
 
 def factor_of(rng: np.random.Generator, seed: int) -> float:
@@ -43,10 +36,10 @@ def test_proved_parameters_equal_the_reference_around_every_step(seed: int) -> N
     zero_point = int(rng.choice([-128, 127, 0, 5]))
     low, high = (-128, 127) if seed % 3 else (max(-128, zero_point), 127)
     weights = rng.integers(-127, 128, (1, 300))
-    fields, _ = double_precision(
-        np.array([factor]), zero_point, (low, high), reachable(weights, np.array([1000]))
+    fields, _ = exact.double_precision(
+        np.array([factor]), zero_point, (low, high), exact.reachable(weights, np.array([1000]))
     )
-    first, last = reachable(weights, np.array([1000]))[0]
+    first, last = exact.reachable(weights, np.array([1000]))[0]
     acc = np.concatenate(
         [
             rng.integers(first, last + 1, 20_000),
@@ -70,49 +63,51 @@ def test_bisection_finds_every_step_where_the_values_change() -> None:
 
 def test_a_step_in_the_wrong_place_is_noticed() -> None:
     function = step_function(0.0123, 4)
-    found = solve(function, 4, 0.0123)
+    found = exact.solve(function, 4, 0.0123)
     assert found is not None
-    assert equal(function, 4, found)
+    assert exact.equal(function, 4, found)
     moved = list(function.steps)
     moved[100] += 1
-    shifted = StepFunction(low=-128, high=127, first=INT32_MIN, last=INT32_MAX, steps=tuple(moved))
-    assert not equal(shifted, 4, found)
-    wrong = SingleRounding(
+    shifted = exact.StepFunction(
+        low=-128, high=127, first=INT32_MIN, last=INT32_MAX, steps=tuple(moved)
+    )
+    assert not exact.equal(shifted, 4, found)
+    wrong = exact.SingleRounding(
         multiplier=found.multiplier + 2**12, right=found.right, rounding=found.rounding
     )
-    assert not equal(function, 4, wrong)
+    assert not exact.equal(function, 4, wrong)
 
 
 def test_ties_up_is_not_taken_for_ties_away() -> None:
     function = step_function(2.0**-4, 0)
-    away = SingleRounding(multiplier=2**30, right=34, rounding="half_away")
-    up = SingleRounding(multiplier=2**30, right=34, rounding="half_up")
-    assert equal(function, 0, away)
-    assert not equal(function, 0, up)
+    away = exact.SingleRounding(multiplier=2**30, right=34, rounding="half_away")
+    up = exact.SingleRounding(multiplier=2**30, right=34, rounding="half_up")
+    assert exact.equal(function, 0, away)
+    assert not exact.equal(function, 0, up)
 
 
 def test_steps_no_multiplier_can_place_are_refused() -> None:
     steps = [0] * 127 + [1] + [7] * 127  # from 0 to full scale within 7, and back to a line
-    function = StepFunction(low=-128, high=127, first=INT32_MIN, last=INT32_MAX, steps=tuple(steps))
-    assert solve(function, 0, 0.5) is None
+    function = exact.StepFunction(
+        low=-128, high=127, first=INT32_MIN, last=INT32_MAX, steps=tuple(steps)
+    )
+    assert exact.solve(function, 0, 0.5) is None
 
 
 def test_a_multiplier_above_one_is_proved_within_reach_only() -> None:
     reach = np.array([[-(10**6), 10**6]])
-    fields, searched = double_precision(np.array([3.7]), 0, (-128, 127), reach)
+    fields, searched = exact.double_precision(np.array([3.7]), 0, (-128, 127), reach)
     assert searched == 1
     acc = np.arange(-100, 100)
     parameters = {name: int(values[0]) for name, values in fields.items()}
     expected = np.clip(reference(3.7, 0, acc), -128, 127)
     np.testing.assert_array_equal(requantize(acc, **parameters), expected)
-    with pytest.raises(CompileError, match="channel 0: no multiplier, shift and rounding"):
-        double_precision(np.array([3.7]), 0, (-128, 127), np.array([[INT32_MIN, INT32_MAX]]))
+    with pytest.raises(exact.CompileError, match="channel 0: no multiplier, shift and rounding"):
+        exact.double_precision(np.array([3.7]), 0, (-128, 127), EVERY_SUM)
 
 
 def test_a_zero_multiplier_gives_the_zero_point() -> None:
-    fields, searched = double_precision(
-        np.array([0.0]), -7, (-128, 127), np.array([[INT32_MIN, INT32_MAX]])
-    )
+    fields, searched = exact.double_precision(np.array([0.0]), -7, (-128, 127), EVERY_SUM)
     parameters = {name: int(values[0]) for name, values in fields.items()}
     assert searched == 0
     acc = np.array([INT32_MIN, 0, INT32_MAX])
@@ -121,7 +116,7 @@ def test_a_zero_multiplier_gives_the_zero_point() -> None:
 
 @pytest.mark.parametrize("factor", [0.5, 0.25, 1 - 2**-40, 0.1, 2.0**-31, 2.0**-40, 1e-12])
 def test_the_nearest_multiplier_fits_31_bits(factor: float) -> None:
-    found = nearest(factor)
+    found = exact.nearest(factor)
     assert 0 <= found.multiplier < 2**31
     assert 0 <= found.right <= 62
 
@@ -129,8 +124,8 @@ def test_the_nearest_multiplier_fits_31_bits(factor: float) -> None:
 def test_reach_counts_every_input_and_gives_up_where_it_wraps() -> None:
     weights = np.array([[127, -127, 0], [1, 1, 1]])
     np.testing.assert_array_equal(
-        reachable(weights, np.array([10, -5])),
+        exact.reachable(weights, np.array([10, -5])),
         [[10 - 127 * 128 - 127 * 127, 10 + 127 * 127 + 127 * 128], [-5 - 384, -5 + 381]],
     )
-    wide = reachable(np.full((1, 3), 127), np.array([INT32_MAX]))
+    wide = exact.reachable(np.full((1, 3), 127), np.array([INT32_MAX]))
     np.testing.assert_array_equal(wide, [[INT32_MIN, INT32_MAX]])
