@@ -18,24 +18,10 @@ from tests.support.models.tflite_micro import variants
 from tests.support.networks.machine_run import expect_golden
 
 COPIES = (
-    "BROADCAST_TO",
-    "CONCATENATION",
-    "DYNAMIC_UPDATE_SLICE",
-    "EXPAND_DIMS",
-    "GATHER_ND",
-    "PACK",
-    "RESHAPE",
-    "REVERSE_V2",
-    "SCATTER_ND",
-    "SLICE",
-    "SPLIT",
-    "SPLIT_V",
-    "SQUEEZE",
-    "STRIDED_SLICE",
-    "TILE",
-    "TRANSPOSE",
-    "UNPACK",
-)
+    "BROADCAST_TO", "CONCATENATION", "DYNAMIC_UPDATE_SLICE", "EXPAND_DIMS", "GATHER_ND", "PACK",
+    "RESHAPE", "REVERSE_V2", "SCATTER_ND", "SLICE", "SPLIT", "SPLIT_V", "SQUEEZE", "STRIDED_SLICE",
+    "TILE", "TRANSPOSE", "UNPACK",
+)  # fmt: skip
 """Operators that copy int32 and int64 too."""
 
 OPERATORS = tuple(sorted(HARDWARE & set(random_models.OPERATORS)))

@@ -51,9 +51,8 @@ def test_commands_touch_what_is_placed(scratchpad: int, keep: bool) -> None:
     config = replace(PRESETS["nano"], scratchpad=scratchpad, weight_buffer=512)
     stream = compile_stream(DIGITS, config, keep=keep)
     assert outside(stream) == []
-    assert (
-        max(p.offset + p.size for p in stream.placements if p.space == Space.ARENA) == stream.arena
-    )
+    ends = [p.offset + p.size for p in stream.placements if p.space == Space.ARENA]
+    assert max(ends) == stream.arena
     last = len(stream.issued) - 1
     for place in stream.placements:
         assert 0 <= place.first <= place.last <= last

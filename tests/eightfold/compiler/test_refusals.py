@@ -22,27 +22,11 @@ from tests.support.networks.machine_run import expect_golden, expect_rewritten, 
 NANO = PRESETS["nano"]
 
 RUN_TIME = (
-    "BATCH_TO_SPACE_ND",
-    "BROADCAST_TO",
-    "DYNAMIC_UPDATE_SLICE",
-    "EXPAND_DIMS",
-    "MIRROR_PAD",
-    "PAD",
-    "PADV2",
-    "RESHAPE",
-    "RESIZE_NEAREST_NEIGHBOR",
-    "REVERSE_V2",
-    "SCATTER_ND",
-    "SLICE",
-    "SPACE_TO_BATCH_ND",
-    "SPLIT",
-    "SPLIT_V",
-    "STRIDED_SLICE",
-    "SUM",
-    "TILE",
-    "TRANSPOSE",
+    "BATCH_TO_SPACE_ND", "BROADCAST_TO", "DYNAMIC_UPDATE_SLICE", "EXPAND_DIMS", "MIRROR_PAD", "PAD",
+    "PADV2", "RESHAPE", "RESIZE_NEAREST_NEIGHBOR", "REVERSE_V2", "SCATTER_ND", "SLICE",
+    "SPACE_TO_BATCH_ND", "SPLIT", "SPLIT_V", "STRIDED_SLICE", "SUM", "TILE", "TRANSPOSE",
     "TRANSPOSE_CONV",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("operator", RUN_TIME)
@@ -135,10 +119,8 @@ OF_VALUES = (
 """What golden refuses for the values of an input, which the compiler does not know."""
 
 MAKERS = {
-    rule: maker
-    for rule, maker in (
-        *((rule, refusal.make) for rule, refusal in (REFUSALS | UNDEFINED).items()),
-    )
+    rule: refusal.make
+    for rule, refusal in (REFUSALS | UNDEFINED).items()
     if rule.split()[0] in HARDWARE and rule not in OF_VALUES
 }
 
