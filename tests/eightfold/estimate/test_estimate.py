@@ -9,7 +9,7 @@ import pytest
 from eightfold import isa
 from eightfold.cases.networks import network_rng, random_network
 from eightfold.compiler import compile_network
-from eightfold.compiler.emit.emitter import Emitter
+from eightfold.compiler.emit.emitter import Emitter, Loop
 from eightfold.estimate import moves, timing
 from eightfold.estimate.cost import LATENCY, MATRIX_APART, MOVE_COMMAND, quick
 from eightfold.estimate.estimate import estimate_network, estimate_stream
@@ -80,6 +80,20 @@ def emit_dense(
     emitter.matrix(command, local(reads, reads + 512), local(writes, writes + 512))
 
 
+def dense_end(config: str, **layer: int) -> int:
+    """Return when a stream of one dense layer ends, see `emit_dense`."""
+    emitter = begun(config)
+    emit_dense(emitter, **layer)
+    return end_of(emitter)
+
+
+def move_end(config: str, source: Space, target: Space, run: int, *loops: Loop) -> int:
+    """Return when a stream of one MOVE ends."""
+    emitter = begun(config)
+    emitter.move((source, 0), (target, 0), run, loops)
+    return end_of(emitter)
+
+
 def emit_vector(emitter: Emitter, run: int, rows: int = 1, **fields: Any) -> None:
     usual: dict[str, Any] = {"run": run, "count0": rows, "source_a": 0, "target": 2048}
     command = isa.Vector(**usual | fields)
@@ -88,33 +102,22 @@ def emit_vector(emitter: Emitter, run: int, rows: int = 1, **fields: Any) -> Non
 
 @pytest.mark.parametrize("config", CONFIGS)
 def test_a_pass_takes_a_cycle_for_each_vector(config: str) -> None:
-    ends = []
-    for passes, vectors in ((2, 200), (3, 200), (2, 207)):
-        emitter = begun(config)
-        emit_dense(emitter, vectors=vectors, passes=passes)
-        ends.append(end_of(emitter))
+    layers = ((2, 200), (3, 200), (2, 207))
+    ends = [dense_end(config, passes=passes, vectors=vectors) for passes, vectors in layers]
     assert ends[1] - ends[0] == 200
     assert ends[2] - ends[0] == 7 + 7 * CONFIGS[config].turns
 
 
 @pytest.mark.parametrize("lanes", [8, 3])
 def test_a_pass_of_one_vector_takes_a_cycle_for_each_word_of_the_next_buffer(lanes: int) -> None:
-    ends = []
-    for passes in (100, 140):
-        emitter = begun("small")
-        emit_dense(emitter, vectors=1, passes=passes, lanes=lanes)
-        ends.append(end_of(emitter))
+    ends = [dense_end("small", vectors=1, passes=passes, lanes=lanes) for passes in (100, 140)]
     # Sums of one position are at least REVISIT cycles apart.
     assert ends[1] - ends[0] == 40 * max(lanes, timing.REVISIT)
 
 
 def test_weights_come_at_the_rate_of_the_port() -> None:
     """Words of 8 bytes through a port of 4, more than are fetched ahead."""
-    ends = []
-    for passes in (200, 300):
-        emitter = begun("6x5")
-        emit_dense(emitter, vectors=1, passes=passes)
-        ends.append(end_of(emitter))
+    ends = [dense_end("6x5", vectors=1, passes=passes) for passes in (200, 300)]
     assert ends[1] - ends[0] == pytest.approx(100 * 6 * 2, rel=0.01)
 
 
@@ -138,31 +141,23 @@ def test_a_layer_waits_for_the_last_result_of_the_one_it_reads(config: str) -> N
 @pytest.mark.parametrize("config", PRESETS)
 def test_the_mover_takes_a_cycle_for_each_beat_and_each_short_run(config: str) -> None:
     port = CONFIGS[config].port
-    ends = []
-    for runs, run in ((1, 64 * port), (1, 192 * port), (64, 2), (192, 2)):
-        emitter = begun(config)
-        emitter.move((Space.ARENA, 0), (Space.SCRATCHPAD, 0), run, [(runs, port, 3)])
-        ends.append(end_of(emitter))
+    ends = [
+        move_end(config, Space.ARENA, Space.SCRATCHPAD, run, (runs, port, 3))
+        for runs, run in ((1, 64 * port), (1, 192 * port), (64, 2), (192, 2))
+    ]
     assert ends[1] - ends[0] == 128
     assert ends[3] - ends[2] == pytest.approx(128, rel=0.05)
 
 
 @pytest.mark.parametrize("config", PRESETS)
 def test_tables_take_a_cycle_for_each_entry(config: str) -> None:
-    ends = []
-    for size in (256, 1024):
-        emitter = begun(config)
-        emitter.move((Space.MODEL, 0), (Space.TABLES, 0), size)
-        ends.append(end_of(emitter))
+    ends = [move_end(config, Space.MODEL, Space.TABLES, size) for size in (256, 1024)]
     assert ends[1] - ends[0] == 768 // timing.TABLE_ENTRY
 
 
 def test_what_goes_to_memory_is_done_when_it_is_answered() -> None:
-    ends = []
-    for target in (Space.SCRATCHPAD, Space.ARENA):
-        emitter = begun("small")
-        emitter.move((Space.SCRATCHPAD, 0), (target, 0), 8)
-        ends.append(end_of(emitter))
+    targets = (Space.SCRATCHPAD, Space.ARENA)
+    ends = [move_end("small", Space.SCRATCHPAD, target, 8) for target in targets]
     assert ends[1] - ends[0] > IDEAL.latency
 
 
@@ -332,8 +327,7 @@ EMIT = {Engine.VECTOR: emit_bytes, Engine.MOVER: emit_move, Engine.MATRIX: emit_
 
 def ends(commands: Sequence[Callable[[Emitter], None]]) -> tuple[list[int], int]:
     """Return when the engines' commands are done, and what the last one costs quickly."""
-    emitter = Emitter(NANO)
-    emitter.begin()
+    emitter = begun("nano")
     for emit in commands:
         emit(emitter)
     done, _ = ended(emitter)
