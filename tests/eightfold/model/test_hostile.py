@@ -27,17 +27,8 @@ _ROOT = IMPORT_ROOT
 _MEMORY = 1 << 30  # bytes of address space that reading may add to what the imports took
 _SECONDS = 2.0  # of processor time for one file
 _WORDS = (0, 1, 0x7FFFFFFF, 0xFFFFFFFF, 0x80000000, 0x10000, 0xFFFFFFF0)
-_REPEATED = (
-    "tensors",
-    "operators",
-    "operator_codes",
-    "subgraphs",
-    "buffers",
-    "name",
-    "scale",
-    "inputs",
-    "new_shape",
-)
+_OF_TENSORS, _OF_OPERATORS = ("name", "scale"), ("inputs", "new_shape")
+_REPEATED = ("tensors", "operators", "operator_codes", "subgraphs", "buffers")
 
 
 def _model() -> bytes:
@@ -103,7 +94,7 @@ def _multipliers(seed: int) -> Iterator[bytes]:
     """Small files that describe much: vectors with many references to the same table."""
     rng = random.Random(seed)
     for count in (3000, 16000, 80000):
-        for field in _REPEATED:
+        for field in (*_REPEATED, *_OF_TENSORS, *_OF_OPERATORS):
             yield _repeated(field, count + rng.randrange(9))
 
 
@@ -114,7 +105,7 @@ def _repeated(field: str, count: int) -> bytes:
     """
     b = flatbuffers.Builder(1 << 20)
 
-    in_tensor, in_operator = field in ("name", "scale"), field in ("inputs", "new_shape")
+    in_tensor, in_operator = field in _OF_TENSORS, field in _OF_OPERATORS
     sizes = {"tensors": 3000 if in_tensor else 1, "operators": 3000 if in_operator else 1}
     sizes[field] = count
 
@@ -156,12 +147,8 @@ def _repeated(field: str, count: int) -> bytes:
 
 
 _KINDS = {
-    "flips": _flips,
-    "truncations": _truncations,
-    "words": _words,
-    "halves": _halves,
-    "noise": _noise,
-    "multipliers": _multipliers,
+    each.__name__[1:]: each
+    for each in (_flips, _truncations, _words, _halves, _noise, _multipliers)
 }
 
 
