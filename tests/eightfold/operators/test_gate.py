@@ -149,13 +149,7 @@ def test_a_scalar_without_rank_is_as_it_was() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.uint8, np.int16])
 def test_element_types_that_are_not_run_have_shapes_too(dtype: type) -> None:
-    def model(shape: tuple[int, ...]) -> bytes:
-        builder = ModelBuilder()
-        x, y = builder.input((2, 3), dtype=dtype), builder.tensor(shape, dtype=dtype)
-        builder.operator("RELU", [x], [y])
-        builder.output(y)
-        return builder.build()
-
+    model = partial(one_operator, "RELU", [(2, 3)], dtype=dtype, source_dtype=dtype)
     load_model(model((2, 3)))
     with pytest.raises(InputError, match=r"declared shape \[2, 2\], computed \[2, 3\]"):
         load_model(model((2, 2)))

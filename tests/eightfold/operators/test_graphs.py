@@ -25,15 +25,9 @@ CASES = 20
 Inputs = dict[int, np.ndarray]
 
 BYTEWISE_AND_WEIGHTED = [
-    "ADD",
-    "AVERAGE_POOL_2D",
-    "CONV_2D",
-    "DEPTHWISE_CONV_2D",
-    "FULLY_CONNECTED",
-    "MAX_POOL_2D",
-    "MUL",
-    "RELU",
-]
+    "ADD", "AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "MAX_POOL_2D",
+    "MUL", "RELU",
+]  # fmt: skip
 
 
 def unprepared(graph: Graph, inputs: Inputs, reference: str = "litert") -> Inputs:

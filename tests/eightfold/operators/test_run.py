@@ -1,33 +1,22 @@
 """Operators of a graph reach golden with their tensors and options, or a message that says why."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
-from eightfold.operators import (
-    load_int8,
-    load_model,
-    quantization_of,
-    run_graph,
-    run_operator,
-)
+from eightfold.operators import load_int8, load_model, quantization_of, run_graph, run_operator
 from eightfold.operators.run import named_errors
 from eightfold.run.session import Session
 from tests.support.models.single import moved, one_operator
 from tests.support.networks.layers import Written
 
 
-def graph_of(
-    operator: str, *, dtype: type = np.int8, scale: float | None = 0.5, inputs: int = 1
-) -> Graph:
-    builder = ModelBuilder()
-    sources = [builder.input((1, 4), scale=scale, dtype=dtype) for _ in range(inputs)]
-    result = builder.tensor((1, 4), scale=0.5)
-    builder.operator(operator, sources, [result])
-    builder.output(result)
-    return load_model(builder.build())
+def graph_of(operator: str, **more: Any) -> Graph:
+    return load_model(one_operator(operator, [(1, 4)], (1, 4), **more))
 
 
 def run(graph: Graph, reference: str = "litert") -> list[np.ndarray]:
@@ -55,8 +44,8 @@ def test_quantization_has_an_axis_only_if_there_are_several_scales() -> None:
     ("graph", "message"),
     [
         (graph_of("CEIL"), "operator 0 CEIL: not supported"),
-        (graph_of("RELU", dtype=np.float32), "operator 0 RELU: tensor 0 'tensor_0' is float32"),
-        (graph_of("RELU", scale=None), "operator 0 RELU: tensor 0 'tensor_0' has no scale"),
+        (graph_of("RELU", source_dtype=np.float32), "operator 0 RELU: tensor 0 'tensor_0' is fl"),
+        (graph_of("RELU", scales=(None, 0.5)), "operator 0 RELU: tensor 0 'tensor_0' has no scale"),
         (graph_of("LOGISTIC"), "operator 0 LOGISTIC: the output scale"),
     ],
     ids=["operator", "dtype", "quantization", "rule"],

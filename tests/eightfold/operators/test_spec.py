@@ -9,14 +9,7 @@ import pytest
 
 from eightfold.common.errors import InputError
 from eightfold.operators import SPEC_ROWS, check_model, spec_row
-from eightfold.operators.rules import (
-    INT32_RANGE,
-    SAME,
-    Authority,
-    Granularity,
-    SpecRow,
-    TensorRule,
-)
+from eightfold.operators.rules import INT32_RANGE, SAME, Authority, Granularity, SpecRow, TensorRule
 from eightfold.operators.spec import GENERAL, RESTRICTION, RESULTS, RULES, SpecRule, rule, rule_at
 from tests.support.models.beside import texts
 from tests.support.models.spec import operator_graph

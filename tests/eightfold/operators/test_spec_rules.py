@@ -87,14 +87,7 @@ _CASES: dict[str, tuple[str, dict[str, Any], str]] = {
 """An operator, what of its operands breaks the rule, and the finding: whole, or what is said of the
 first of these operands, which violates its row of the spec."""
 
-_PLACES = {
-    "ADD": 1,
-    "CONV_2D": 4,
-    "DEPTHWISE_CONV_2D": 5,
-    "FULLY_CONNECTED": 6,
-    "MEAN": 21,
-    "SUB": 22,
-}
+_PLACES = {row.name: place for place, row in enumerate(SPEC_ROWS, 1)}
 _LABELS = {"input_1": " (Weight)", "input_2": " (Bias)"}
 
 
@@ -169,10 +162,9 @@ def test_an_operator_that_keeps_scales_must_not_rescale(
     name: str, change: dict[str, Any], scale: str, zero_point: int
 ) -> None:
     graph = operator_graph(name, output_0=change)
-    place = [row.name for row in SPEC_ROWS].index(name) + 1
     assert found_in(graph) == [
         f"violation {graph.outputs[0]}: Output 0 has scale {scale}, zero point {zero_point}; "
-        f"Input 0 has scale 0.3, zero point 3; {SAME} [spec, row {place} {name}]"
+        f"Input 0 has scale 0.3, zero point 3; {SAME} [spec, row {_PLACES[name]} {name}]"
     ]
 
 
