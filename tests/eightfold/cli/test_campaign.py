@@ -105,10 +105,8 @@ def test_power_taken_away_loses_nothing(tmp_path: Path, whole: Path) -> None:
     folder = tmp_path / "campaign"
     process = start(*LONG, "--out", str(folder))
     wait_for_units(folder, process)
-    for each in [
-        *psutil.Process(process.pid).children(recursive=True),
-        psutil.Process(process.pid),
-    ]:
+    parent = psutil.Process(process.pid)
+    for each in (*parent.children(recursive=True), parent):
         with suppress(psutil.NoSuchProcess):
             each.kill()
     assert end(process)[0] == -signal.SIGKILL

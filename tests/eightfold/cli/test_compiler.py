@@ -80,21 +80,15 @@ def contradicted() -> bytes:
     return b.build()
 
 
-def one_of(name: str, dtype: str = "int8") -> bytes:
-    """Return a model of one operator that takes and gives an element type."""
-    b = ModelBuilder()
-    x, y = b.input((1, 4), dtype=dtype, scale=0.5), b.tensor((1, 4), dtype=dtype, scale=0.5)
-    b.operator(name, [x], [y])
-    b.output(y)
-    return b.build()
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         (contradicted(), "operator 1 RESHAPE: tensor 2 'tensor_2': declared shape [3, 2], "),
-        (one_of("RELU", "int16"), "operator 0 RELU works on int16, in tensor 0 'tensor_0'; "),
-        (one_of("CEIL"), "operator 0 CEIL: not supported: "),
+        (
+            one_operator("RELU", [(1, 4)], (1, 4), dtype=np.int16, source_dtype=np.int16),
+            "operator 0 RELU works on int16, in tensor 0 'tensor_0'; ",
+        ),
+        (one_operator("CEIL", [(1, 4)], (1, 4)), "operator 0 CEIL: not supported: "),
         (
             pool("MAX_POOL_2D", filter_height=1),
             "operator 0 MAX_POOL_2D: tensor 1 'tensor_1': declared shape [1, 2, 2, 1], computed "

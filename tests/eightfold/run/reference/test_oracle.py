@@ -23,15 +23,10 @@ from eightfold.run.reference.oracle import (
 from eightfold.run.report.result import verdict
 from eightfold.run.session import Session
 from tests.support.models.networks import INPUT, person_detect
-from tests.support.models.single import moved, softmax
+from tests.support.models.single import moved, one_operator, softmax
 from tests.support.networks.layers import Written
 
 _LOGITS = np.arange(8, dtype=np.int8)[None]
-
-
-def _padded(count: int) -> bytes:
-    paddings = [[0, 0], [0, count]]
-    return moved("PAD", (1, 8), (1, 8 + count), paddings)
 
 
 def test_returns_every_tensor_of_a_convolution() -> None:
@@ -148,10 +143,11 @@ def test_child_ends_when_the_connection_does() -> None:
 
 
 def test_memory_beyond_the_limit_is_refused_and_the_next_run_works() -> None:
+    model = moved("PAD", (1, 8), (1, 8 + 2**30), [[0, 0], [0, 2**30]])
     with Oracle(memory=2**29) as oracle:
         for _ in range(2):
             with pytest.raises((OracleRejected, OracleAborted)):
-                oracle.run(_padded(2**30), {0: _LOGITS})
+                oracle.run(model, {0: _LOGITS})
             assert oracle.run(softmax(length=8), {0: _LOGITS})[1].shape == (1, 8)
 
 
@@ -191,15 +187,12 @@ def test_a_runtime_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_no_runtime_computes_in_int8_is_refused_with_that_reason(
     name: str, reference: str
 ) -> None:
-    b = ModelBuilder()
-    operands = [b.input((1, 4), scale=0.5) for _ in range(2 if name in ("ATAN2", "POW") else 1)]
-    y = b.tensor((1, 4), scale=0.5)
-    b.operator(name, operands, [y])
-    b.output(y)
+    operands = 2 if name in ("ATAN2", "POW") else 1
+    model = one_operator(name, [(1, 4)] * operands, (1, 4))
     with Oracle(reference) as oracle, pytest.raises(OracleRejected):
-        oracle.run(b.build(), dict.fromkeys(operands, np.ones((1, 4), np.int8)))
+        oracle.run(model, dict.fromkeys(range(operands), np.ones((1, 4), np.int8)))
     with Session(fallback="golden") as session, pytest.raises(InputError, match="no int8 kernel"):
-        session.run(b.build())
+        session.run(model)
 
 
 def small_network() -> bytes:

@@ -10,15 +10,7 @@ import jinja2
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.run.report.page import (
-    SERIES,
-    VARIABLES,
-    State,
-    Verdict,
-    chart,
-    machine,
-    render,
-)
+from eightfold.run.report.page import SERIES, VARIABLES, State, Verdict, chart, machine, render
 from tests.support.browser import Browser
 
 NASTY = "<script>alert('&')</script>"

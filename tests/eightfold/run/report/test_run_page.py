@@ -33,6 +33,7 @@ from eightfold.run.simulate import command_spans
 from eightfold.target.config import PRESETS
 from examples.digits.network import MODEL_FILE as DIGITS
 from tests.eightfold.cli.test_cli import MODEL
+from tests.eightfold.run.test_session import small_model
 from tests.support.browser import Browser
 from tests.support.command import Call, printed, refusal
 from tests.support.models.single import one_operator
@@ -119,11 +120,6 @@ def text_of(part: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]*>", " ", part)).split())
 
 
-def nasty_model() -> bytes:
-    points = {"scales": (0.5, 1 / 256), "zero_points": (0, -128)}
-    return one_operator("LOGISTIC", [(1, 4)], (1, 4), **points, result_name=NASTY)
-
-
 @pytest.fixture(scope="module")
 def result() -> RunResult:
     return simulated()
@@ -181,10 +177,8 @@ def test_frames_are_shown_and_judged_all_together(wrong: bool) -> None:
     if wrong:
         last.frames[1] = replace(last.frames[1], mismatches=2, first_mismatch="at <here>")
     page = run_page(last)
-    assert tables(page)["frames"][2] == [
-        "1",
-        *(["2 differ", "at <here>"] if wrong else ["equal", ""]),
-    ]
+    row = ["1", *(["2 differ", "at <here>"] if wrong else ["equal", ""])]
+    assert tables(page)["frames"][2] == row
     assert ("frames that differ: 1. What" if wrong else "3 frames; none differs. What") in page
     assert f'<p class="verdict {"failed" if wrong else "passed"}">' in page
     assert "--seed 5 --frames 3" in page
@@ -285,10 +279,8 @@ def test_names_in_one_place_are_written_below_each_other(result: RunResult) -> N
     place = stream.compiled.placements[1]
     doubled = replace(stream.compiled, placements=(place, replace(place, tensor=6)))
     memory, _ = memory_maps([replace(stream, compiled=doubled)], result.record.names)
-    assert [(region.text, region.below) for region in memory.regions] == [
-        ("3 stem", 12),
-        ("6 reduce", 24),
-    ]
+    labels = [(region.text, region.below) for region in memory.regions]
+    assert labels == [("3 stem", 12), ("6 reduce", 24)]
 
 
 def test_golden_shows_no_hardware() -> None:
@@ -304,9 +296,9 @@ def test_golden_shows_no_hardware() -> None:
 
 
 def test_a_difference_is_shown_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eightfold.run.session._model_bytes", lambda model: model_of(80))
+    monkeypatch.setattr("eightfold.run.session._model_bytes", lambda model: small_model(bias=80))
     with Session() as session:
-        result = session.run(model_of(0), seed=1, compare=True, record=True)
+        result = session.run(small_model(), seed=1, compare=True, record=True)
     page = run_page(result)
     assert '<p class="verdict failed">' in page
     shown = tables(page)
@@ -316,12 +308,6 @@ def test_a_difference_is_shown_where_it_is(monkeypatch: pytest.MonkeyPatch) -> N
     got, expected = re.fullmatch(r"\[0, 0\]: (-?\d+), expected (-?\d+)", row[6]).groups()  # pyright: ignore
     assert got == str(result.tensors[result.record.tensors[0].index][0, 0])  # pyright: ignore
     assert got != expected
-
-
-def model_of(bias: int) -> bytes:
-    from tests.eightfold.run.test_session import small_model
-
-    return small_model(bias=bias)
 
 
 @pytest.mark.slow
@@ -348,7 +334,8 @@ def test_nothing_on_the_accelerator_says_why_too() -> None:
 
 @pytest.mark.parametrize("make", [golden, simulated])
 def test_names_are_escaped_and_nothing_is_loaded(make) -> None:
-    result = make(nasty_model())
+    points = {"scales": (0.5, 1 / 256), "zero_points": (0, -128)}
+    result = make(one_operator("LOGISTIC", [(1, 4)], (1, 4), **points, result_name=NASTY))
     result.model = f"{NASTY}.tflite"
     page = run_page(result)
     assert "<script" not in page
