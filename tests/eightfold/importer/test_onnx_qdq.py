@@ -69,13 +69,9 @@ def test_all_layers_without_int8_form_are_named(tmp_path: Path) -> None:
     y = net.add("MaxPool", net.real(y), kernel_shape=[2, 2], dilations=[2, 2])
     with pytest.raises(Refused) as refused:
         imported(net, net.real(y), tmp_path)
-    reasons = [fault.reason for fault in refused.value.faults]
-    for words, reason in zip(
-        ("this type of layer", "its codes are int16", "its weights", "its window"),
-        reasons,
-        strict=True,
-    ):
-        assert reason.startswith(words)
+    said = ("this type of layer", "its codes are int16", "its weights", "its window")
+    for words, fault in zip(said, refused.value.faults, strict=True):
+        assert fault.reason.startswith(words)
 
 
 def by_channel(net: Quantized, x: str) -> str:

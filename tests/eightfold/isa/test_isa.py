@@ -265,11 +265,8 @@ def test_an_enumeration_is_as_wide_as_it_says() -> None:
 def test_fields_follow_each_other() -> None:
     inner = struct({"byte": signed(8), "kind": Kind})
     layout = struct({"flag": unsigned(1), "inner": inner, "taps": Array(signed(8), 3)})
-    assert [(name, field.offset, field.width) for name, field in layout] == [
-        ("flag", 0, 1),
-        ("inner", 1, 13),
-        ("taps", 14, 24),
-    ]
+    places = [(name, field.offset, field.width) for name, field in layout]
+    assert places == [("flag", 0, 1), ("inner", 1, 13), ("taps", 14, 24)]
     assert layout.size == 38 and layout["inner"].shape == inner
 
 
