@@ -8,24 +8,12 @@ import pytest
 from ai_edge_litert import schema_py_generated as schema
 
 from eightfold.run.reference.oracle import Oracle
-from examples.digits import images
+from examples.digits import images, network
 from examples.digits.accuracy import float_correct, int8_correct
-from examples.digits.network import (
-    CALIBRATION_FILE,
-    FOLDER,
-    LAYERS,
-    MODEL_FILE,
-    SAMPLE_FILE,
-    TEST_FILE,
-    WEIGHTED,
-    WEIGHTS_FILE,
-    Layer,
-    shapes,
-)
 from examples.digits.quantize import from_range, quantize, quantize_bias, quantize_filter
 
-MODEL = MODEL_FILE.read_bytes()
-README = (FOLDER / "README.md").read_text(encoding="utf-8")
+MODEL = network.MODEL_FILE.read_bytes()
+README = (network.FOLDER / "README.md").read_text(encoding="utf-8")
 # Read with the schema's own classes, so that the example's tests judge no reader but LiteRT's.
 PARSED: Any = schema.ModelT.InitFromObj(schema.Model.GetRootAs(MODEL))
 GRAPH = PARSED.subgraphs[0]
@@ -38,14 +26,14 @@ OPERATORS = {
 
 @pytest.fixture(scope="module")
 def weights() -> dict[str, np.ndarray]:
-    with np.load(WEIGHTS_FILE) as file:
+    with np.load(network.WEIGHTS_FILE) as file:
         return dict(file)
 
 
 @pytest.fixture(scope="module")
 def tensors(oracle: Oracle) -> dict[str, np.ndarray]:
     """Every tensor as the reference sees it, by name."""
-    values = oracle.run(MODEL, {0: images.load(TEST_FILE)[0][:1]})
+    values = oracle.run(MODEL, {0: images.load(network.TEST_FILE)[0][:1]})
     return {name: values[index] for index, name in enumerate(TENSORS)}
 
 
@@ -60,11 +48,11 @@ def correct_in_readme(kind: str) -> str:
     return line.split("|")[2].strip()
 
 
-def table_row(index: int, layer: Layer) -> str:
+def table_row(index: int, layer: network.Layer) -> str:
     """Return the layer's row of the README."""
-    shape = shapes()[layer.name]
+    shape = network.shapes()[layer.name]
     macs = 0
-    if layer.operator in WEIGHTED:
+    if layer.operator in network.WEIGHTED:
         taps = TENSORS[f"{layer.name}.filter"].shape[1:]
         macs = math.prod(shape) * math.prod(taps[:2] if "DEPTHWISE" in layer.operator else taps)
     kernel = f"{layer.size}, {layer.stride}" if layer.size else ""
@@ -83,23 +71,23 @@ def table_row(index: int, layer: Layer) -> str:
 
 
 def test_quantization_reproduces_the_committed_model_byte_for_byte(weights):
-    assert quantize(weights, images.load(CALIBRATION_FILE)[0]) == MODEL
+    assert quantize(weights, images.load(network.CALIBRATION_FILE)[0]) == MODEL
 
 
 def test_int8_accuracy_is_the_one_stated():
-    codes, labels = images.load(TEST_FILE)
+    codes, labels = images.load(network.TEST_FILE)
     correct = int8_correct(MODEL, codes, labels)
     assert correct_in_readme("int8") == f"{correct} of {len(labels)}"
 
 
 def test_float_accuracy_is_the_one_stated(weights):
-    codes, labels = images.load(TEST_FILE)
+    codes, labels = images.load(network.TEST_FILE)
     correct = float_correct(weights, codes, labels)
     assert correct_in_readme("float") == f"{correct} of {len(labels)}"
 
 
 def test_model_is_small_and_its_figures_are_the_ones_stated(weights):
-    macs = sum(int(table_row(i, layer).split("|")[-2]) for i, layer in enumerate(LAYERS))
+    macs = sum(int(table_row(i, layer).split("|")[-2]) for i, layer in enumerate(network.LAYERS))
     count = sum(values.size for values in weights.values())
     text = " ".join(README.split())
     assert len(MODEL) < 100_000
@@ -107,19 +95,20 @@ def test_model_is_small_and_its_figures_are_the_ones_stated(weights):
 
 
 def test_operators_are_all_those_that_the_example_promises():
-    assert {layer.operator for layer in LAYERS} == OPERATORS
+    assert {layer.operator for layer in network.LAYERS} == OPERATORS
 
 
 @pytest.mark.parametrize(
-    ("index", "layer"), [pytest.param(i, layer, id=layer.name) for i, layer in enumerate(LAYERS)]
+    ("index", "layer"),
+    [pytest.param(i, layer, id=layer.name) for i, layer in enumerate(network.LAYERS)],
 )
 def test_readme_has_the_layer(index, layer):
     assert table_row(index, layer) in README.splitlines()
 
 
 def test_shapes_are_those_the_reference_computes(tensors):
-    assert {name: tensors[name].shape for name in shapes()} == {
-        name: (1, *shape) for name, shape in shapes().items()
+    assert {name: tensors[name].shape for name in network.shapes()} == {
+        name: (1, *shape) for name, shape in network.shapes().items()
     }
 
 
@@ -141,7 +130,7 @@ def test_every_pixel_value_survives_quantization():
 def test_no_test_image_is_a_calibration_image():
     test, calibration = (
         {image.tobytes() for image in images.load(path)[0]}
-        for path in (TEST_FILE, CALIBRATION_FILE)
+        for path in (network.TEST_FILE, network.CALIBRATION_FILE)
     )
     assert len(test) == images.TEST_COUNT
     assert len(calibration) == images.CALIBRATION_COUNT
@@ -149,10 +138,10 @@ def test_no_test_image_is_a_calibration_image():
 
 
 def test_sample_is_the_first_test_image():
-    with np.load(SAMPLE_FILE) as file:
+    with np.load(network.SAMPLE_FILE) as file:
         assert list(file) == ["tensor_0"]
-        np.testing.assert_array_equal(file["tensor_0"], images.load(TEST_FILE)[0][:1])
-    assert f"the first test image, a {images.load(TEST_FILE)[1][0]}," in README
+        np.testing.assert_array_equal(file["tensor_0"], images.load(network.TEST_FILE)[0][:1])
+    assert f"the first test image, a {images.load(network.TEST_FILE)[1][0]}," in README
 
 
 @pytest.mark.parametrize(
