@@ -348,27 +348,34 @@ def test_int8_exists_where_zero_is_a_level(low: float, high: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "levels", "match"),
+    ("convert", "limits", "levels", "match"),
     [
-        ((-1, 1, -1, 1), 16, "levels"),
-        ((-1, 1, -1, 1), 257, "levels"),
-        ((-128, 127, -128, 126), 256, "output range"),
-        ((127, -128, 127, -128), 256, "inverted"),
-        ((0, 0, 0, 0), 256, "zero width"),
-        ((np.nan, 1, np.nan, 1), 256, "finite"),
-        ((-1, np.inf, -1, np.inf), 256, "finite"),
-        ((-1, 1, -1, 1), 256, "between two levels"),
-        ((1, 2, 1, 2), 256, "does not contain 0"),
-        ((-2, -1, -2, -1), 256, "does not contain 0"),
-        ((-128, 127, -128, 127), 255, "symmetric"),
-        ((0, 1e-45, 0, 1e-45), 256, "scale is 0"),
-        (([0, 0], [1, 2], [0, 0], [1, 2]), 256, "one range"),
-        (([[-1, -2], [-1, -2]], [[1, 2], [1, 2]], [[-1, -2]], [[1, 2]]), 255, "several axes"),
+        (to_int8, (-1, 1, -1, 1), 16, "levels"),
+        (to_int8, (-1, 1, -1, 1), 257, "levels"),
+        (to_int8, (-128, 127, -128, 126), 256, "output range"),
+        (to_int8, (127, -128, 127, -128), 256, "inverted"),
+        (to_int8, (0, 0, 0, 0), 256, "zero width"),
+        (to_int8, (np.nan, 1, np.nan, 1), 256, "finite"),
+        (to_int8, (-1, np.inf, -1, np.inf), 256, "finite"),
+        (to_int8, (-1, 1, -1, 1), 256, "between two levels"),
+        (to_int8, (1, 2, 1, 2), 256, "does not contain 0"),
+        (to_int8, (-2, -1, -2, -1), 256, "does not contain 0"),
+        (to_int8, (-128, 127, -128, 127), 255, "symmetric"),
+        (to_int8, (0, 1e-45, 0, 1e-45), 256, "scale is 0"),
+        (to_int8, ([0, 0], [1, 2], [0, 0], [1, 2]), 256, "one range"),
+        (to_int8, ([[-1, -2]] * 2, [[1, 2]] * 2, [[-1, -2]], [[1, 2]]), 255, "several axes"),
+        (to_codes, (-1, 1, -1, 1), 257, "2 to 256 levels"),
+        (to_codes, (-1, 1, -1, 1), 2, "between two levels"),
+        (to_codes, (-1, 2, -1, 2), 15, "15 levels are a weight's"),
+        (to_codes, (0, 15, 1, 16), 16, "does not contain 0"),
+        (to_codes, (0, [[15], [30]], 0, 15), 16, "one range"),
     ],
 )
-def test_refuses_ranges_without_int8_and_says_why(limits: Any, levels: int, match: str) -> None:
+def test_refuses_ranges_without_codes_and_says_why(
+    convert: Callable[..., object], limits: Any, levels: int, match: str
+) -> None:
     with pytest.raises(NoInt8Error, match=match):
-        to_int8(*limits, levels=levels)
+        convert(*limits, levels=levels)
 
 
 @given(
@@ -393,21 +400,6 @@ def test_codes_of_fewer_bits_are_the_levels_and_a_rescale(
     wanted = float(taken.scale[0]) * (numbers - other)
     got = fake_quantize(x, low, high, to_low, to_high, levels)
     assert np.max(np.abs(got - wanted)) <= 3 * levels * scale * 2.0**-19
-
-
-@pytest.mark.parametrize(
-    ("limits", "levels", "match"),
-    [
-        ((-1, 1, -1, 1), 257, "2 to 256 levels"),
-        ((-1, 1, -1, 1), 2, "between two levels"),
-        ((-1, 2, -1, 2), 15, "15 levels are a weight's"),
-        ((0, 15, 1, 16), 16, "does not contain 0"),
-        ((0, [[15], [30]], 0, 15), 16, "one range"),
-    ],
-)
-def test_refuses_codes_that_do_not_exist(limits: Any, levels: int, match: str) -> None:
-    with pytest.raises(NoInt8Error, match=match):
-        to_codes(*limits, levels=levels)
 
 
 def test_refuses_limits_whose_shapes_do_not_broadcast() -> None:
