@@ -30,12 +30,8 @@ def test_each_unit_of_the_recipe_can_be_asked(unit: dict) -> None:
 
 
 def test_no_code_of_others_is_here() -> None:
-    assert {path.suffix for path in HERE.iterdir() if path.is_file()} <= {
-        ".py",
-        ".toml",
-        ".json",
-        ".sv",
-    }
+    suffixes = {path.suffix for path in HERE.iterdir() if path.is_file()}
+    assert suffixes <= {".py", ".toml", ".json", ".sv"}
     assert [path.name for path in HERE.glob("*.sv")] == ["wrappers.sv"]
     kept = {digest for unit in units() for digest in unit["files"].values()}
     assert hashlib.sha256((HERE / "wrappers.sv").read_bytes()).hexdigest() not in kept

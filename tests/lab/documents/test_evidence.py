@@ -101,11 +101,8 @@ def folder(tmp_path: Path) -> Path:
 
 def test_cases_are_counted_by_suite_and_column(folder: Path) -> None:
     found = {(entry.suite, entry.column): entry for entry in campaign_entries(folder)}
-    assert list(found) == [
-        ("operators", "golden"),
-        ("operators", "golden tflm"),
-        ("mutants", "tests"),
-    ]
+    columns = [("operators", "golden"), ("operators", "golden tflm"), ("mutants", "tests")]
+    assert list(found) == columns
     golden = found["operators", "golden"]
     assert golden.cases == {"ADD": {"failed": 1, "passed": 1, "refused": 1}, "SUB": {"waiting": 3}}
     assert golden.kinds == {"too large": 1}

@@ -16,7 +16,7 @@ from eightfold.target.config import PRESETS
 from lab.measure.__main__ import refused_activations
 from lab.measure.series import CATALOGUE
 from tests.support.models.refusals import INT32_INDEX, bilinear, reduced, scattered
-from tests.support.models.single import convolution, moved, one_operator, product
+from tests.support.models.single import WINDOW, convolution, moved, one_operator, product
 from tests.support.models.tolerated import BOTH
 from tests.support.networks.machine_run import run_compiled
 
@@ -25,19 +25,13 @@ NANO = PRESETS["nano"]
 
 def _rank_3(name: str) -> bytes:
     if "POOL" in name:
-        window = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
-        options = window | {"filter_height": 1, "filter_width": 1}
+        options = WINDOW | {"filter_height": 1, "filter_width": 1}
         return one_operator(name, [(2, 2, 3)], (2, 2, 3), options=options)
     axis, filters = (0, (2, 1, 1, 3)) if name == "CONV_2D" else (3, (1, 1, 1, 3))
     weights = (np.ones(filters, np.int8), 0.5, 0, axis)
     bias = (np.zeros(filters[axis], np.int32), 0.25, 0, 0)
-    return one_operator(
-        name,
-        [(2, 2, 3)],
-        (2, 2, filters[0] if axis == 0 else 3),
-        constants=(weights, bias),
-        options={"padding": "VALID", "stride_h": 1, "stride_w": 1},
-    )
+    result = (2, 2, filters[axis])
+    return one_operator(name, [(2, 2, 3)], result, constants=(weights, bias), options=WINDOW)
 
 
 BEYOND: dict[str, list[tuple[Callable[[], bytes], str]]] = {

@@ -69,12 +69,8 @@ def test_engines_are_those_of_the_commands(descriptions: list[Description]) -> N
     assert found["ADD"] == ("vector",)
     assert found["GATHER"] == ("mover",)
     assert set(found["MEAN"]) == {"matrix", "vector"}
-    assert [name for name, used in found.items() if not used] == [
-        "RESHAPE",
-        "SQUEEZE",
-        "EXPAND_DIMS",
-        "READ_VARIABLE",
-    ]
+    unused = [name for name, used in found.items() if not used]
+    assert unused == ["RESHAPE", "SQUEEZE", "EXPAND_DIMS", "READ_VARIABLE"]
 
 
 def test_operands_that_must_be_constant_are_found(descriptions: list[Description]) -> None:
@@ -185,10 +181,8 @@ def test_series_that_do_not_fit_together_are_fitted_apart() -> None:
         }
     }
     found = growths("SOFTMAX", figures)
-    assert {label: tables.formula(growth) for label, growth in found.items()} == {
-        long.label: "50 + 1 per element",
-        short.label: "500 + 2 per element",
-    }
+    formulas = {label: tables.formula(growth) for label, growth in found.items()}
+    assert formulas == {long.label: "50 + 1 per element", short.label: "500 + 2 per element"}
     assert max(growth.worst for growth in found.values()) < 1e-9
 
 

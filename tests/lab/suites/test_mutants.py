@@ -40,10 +40,8 @@ def test_a_seed_draws_from_all_the_hardware_and_more_begin_with_the_same():
 def test_files_and_folders_are_chosen_and_single_mutants_by_their_numbers():
     drawn = names(planned_of("hw/memory", "hw/blocks/skid.py", count=30))
     assert {name.rpartition("/")[0] for name in drawn} == {"hw/memory", "hw/blocks"}
-    assert names(planned_of("hw/blocks/skid.py:3", "hw/ports.py:0")) == [
-        "hw/blocks/skid.py:3",
-        "hw/ports.py:0",
-    ]
+    single = names(planned_of("hw/blocks/skid.py:3", "hw/ports.py:0"))
+    assert single == ["hw/blocks/skid.py:3", "hw/ports.py:0"]
 
 
 def test_a_case_is_called_by_its_mutant():

@@ -102,10 +102,8 @@ def test_what_two_operators_need_is_shrunk_to_both(monkeypatch: pytest.MonkeyPat
     for module in (common, networks):
         monkeypatch.setattr(module, "run_graph", raises)
     (case,) = suites()["networks"].run(unit("golden", seed), None).cases
-    assert (case.verdict, case.message) == (
-        "error",
-        f"ValueError: no room for {len(graph.operators)} operators",
-    )
+    said = f"ValueError: no room for {len(graph.operators)} operators"
+    assert (case.verdict, case.message) == ("error", said)
     model = evidence_of(case).model
     assert model is not None
     small = load_model(model)
