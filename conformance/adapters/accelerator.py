@@ -1,8 +1,8 @@
 """Our accelerator as an adapter computes: many models in one simulation, none outside of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from eightfold.common.child import one_line
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.compiler import compile_network
 from eightfold.compiler.tpu_mlir.network import TpuMlirNetwork
-from eightfold.conformance.adapters.adapter import UnitAdapter
+from eightfold.conformance.adapters.adapter import Inputs, UnitAdapter
 from eightfold.conformance.answers import Columns, ModelAnswer, UnitAnswers
 from eightfold.conformance.units.tpu_mlir import Case, operands_of, options_of, rows_of
 from eightfold.golden.tpu_mlir.numbers import code_of, from_int8, requantizer, to_int8
@@ -27,6 +27,7 @@ AT_ONCE = 60
 
 
 Held = dict[int, np.ndarray]
+"""Tensors by index."""
 
 
 class FormsOnAccelerator(UnitAdapter):
@@ -88,13 +89,11 @@ class FormsOnAccelerator(UnitAdapter):
         return found
 
 
-Part = tuple[Graph, dict[int, np.ndarray]]
+Part = tuple[Graph, Held]
 
 
 def answers(
-    cases: Sequence[tuple[bytes, Mapping[int, np.ndarray]]],
-    config: str,
-    simulator: Literal["verilator", "icarus"],
+    cases: Sequence[tuple[bytes, Inputs]], config: str, simulator: Simulator
 ) -> list[ModelAnswer]:
     """Return what the accelerator makes of models, side by side in one stream of commands.
 
@@ -125,7 +124,7 @@ def _compiled(graph: Graph, config: AcceleratorConfig):
 
 
 def _simulated(
-    parts: Sequence[Part], config: AcceleratorConfig, simulator: Literal["verilator", "icarus"]
+    parts: Sequence[Part], config: AcceleratorConfig, simulator: Simulator
 ) -> list[ModelAnswer]:
     """Return the answers of models; where one spoils the run of all, each runs alone."""
     if not parts:

@@ -30,6 +30,10 @@ if TYPE_CHECKING:  # loads a simulator's toolchain
     from eightfold.sim.simulator.build import Design
 
 
+Inputs = Mapping[int, np.ndarray]
+"""A model's inputs, by tensor index."""
+
+
 class Adapter(Closing):
     """Something that answers cases; a context manager, which ends what it has started."""
 
@@ -111,12 +115,10 @@ class ModelRunner(Adapter, ABC):
     """``verilator`` or ``icarus``, of what is a simulation."""
 
     @abstractmethod
-    def answer(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
+    def answer(self, model: bytes, inputs: Inputs) -> ModelAnswer:
         """Return what it makes of a ``.tflite`` file and its inputs by tensor index."""
 
-    def answer_all(
-        self, cases: Sequence[tuple[bytes, Mapping[int, np.ndarray]]]
-    ) -> list[ModelAnswer]:
+    def answer_all(self, cases: Sequence[tuple[bytes, Inputs]]) -> list[ModelAnswer]:
         """Return the answers to many models and their inputs, in their order.
 
         One after the other; what computes many at once, such as a simulator, does it here.
@@ -217,15 +219,16 @@ def adapter_class(file: str, name: str) -> type[Adapter]:
             raise InputError(f"adapter {file}:{name}: {', '.join(unwritten)} is not written")
         return found
     what = "is no adapter" if hasattr(module, name) else "no such class"
-    there = [
-        each
-        for each, value in vars(module).items()
-        if isinstance(value, type)
-        and issubclass(value, Adapter)
-        and value.__module__ == _private(path)
-    ]
+    there = classes_of(module, Adapter)
     instead = f"; {path.name} has {', '.join(there)}" if there else ""
     raise InputError(f"adapter {file}:{name}: {what}{instead}")
+
+
+def classes_of(module: ModuleType, kind: type) -> list[str]:
+    """Return the names of the classes of a kind that a module defines itself."""
+    classes = (each for each in vars(module).values() if isinstance(each, type))
+    own = (each for each in classes if each.__module__ == module.__name__)
+    return [each.__name__ for each in own if issubclass(each, kind)]
 
 
 def _private(path: Path) -> str:
@@ -270,11 +273,9 @@ def _beside(path: Path) -> Iterator[None]:
 
 def raised(error: BaseException, file: str) -> str:
     """Return an exception in one line, with the last line of ``file`` that it came through."""
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if os.path.realpath(frame.filename) == os.path.realpath(file)
-    ]
+    own = os.path.realpath(file)
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [each.lineno for each in frames if os.path.realpath(each.filename) == own]
     if isinstance(error, SyntaxError) and error.filename == file:
         lines.append(error.lineno)
     where = f"{Path(file).name}, line {lines[-1]}: " if lines else ""

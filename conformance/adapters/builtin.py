@@ -5,6 +5,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -13,15 +14,13 @@ import tflite
 
 from eightfold.common.errors import InputError
 from eightfold.common.extras import missing_package, needs_extra, require_module
-from eightfold.conformance.adapters.adapter import ModelRunner, UnitAdapter
+from eightfold.conformance.adapters.adapter import Inputs, ModelRunner, UnitAdapter
 from eightfold.conformance.adapters.model import ModelAdapter, Refused
 from eightfold.conformance.answers import ModelAnswer
 from eightfold.target.config import AcceleratorConfig
 
 if TYPE_CHECKING:  # loads a simulator's toolchain
     from eightfold.sim.simulator.build import Design
-
-Inputs = Mapping[int, np.ndarray]
 
 
 class _Runtime(ModelAdapter):
@@ -89,17 +88,14 @@ class _Packaged(ModelAdapter):
     packages: ClassVar[Sequence[str]]
 
     def made_of(self) -> list[Path]:
-        records = []
+        lists = []
         for package in self.packages:
             try:
-                records += [
-                    Path(str(file.locate()))
-                    for file in distribution(package).files or ()
-                    if file.match("*.dist-info/RECORD")
-                ]
+                files = distribution(package).files or []
             except PackageNotFoundError:
                 raise missing_package(type(self).__name__, package, self.extra) from None
-        return records
+            lists += [each for each in files if each.match("*.dist-info/RECORD")]
+        return [Path(str(each.locate())) for each in lists]
 
     def answer(self, model: bytes, inputs: Inputs) -> ModelAnswer:
         self.made_of()  # which says what is missing
@@ -248,14 +244,9 @@ class OnVerilator(ModelRunner):
 
             simulator = self.simulator or "verilator"
             checked_simulator(simulator)
-            chunks = range(0, len(cases), TOGETHER)
-            return [
-                answer
-                for start in chunks
-                for answer in accelerator.answers(
-                    cases[start : start + TOGETHER], self.config, simulator
-                )
-            ]
+            chunks = (cases[start : start + TOGETHER] for start in range(0, len(cases), TOGETHER))
+            found = (accelerator.answers(chunk, self.config, simulator) for chunk in chunks)
+            return [*chain.from_iterable(found)]
 
 
 class OnIcarus(OnVerilator):

@@ -14,6 +14,14 @@ from eightfold.conformance.adapters.bits import Element, PortBits
 if TYPE_CHECKING:  # loads a simulator's toolchain
     from eightfold.sim.simulator.foreign import Port
 
+    Ports = Mapping[str, Port]
+
+Parameters = Mapping[str, str | int]
+"""Values of a module's parameters, by name."""
+
+Ends = Mapping[str, str]
+"""The wires at a module's ports, by the ports' names."""
+
 
 class Dialect:
     """How a language says wires, and what is on them; as it stands, Verilog-2005.
@@ -66,11 +74,7 @@ class Dialect:
         return f'      $fdisplay(results, "{text}{form}"{values});'
 
     def instance(
-        self,
-        top: str,
-        parameters: Mapping[str, str | int],
-        ports: "Mapping[str, Port]",
-        ends: Mapping[str, str],
+        self, top: str, parameters: Parameters, ports: "Ports", ends: Ends
     ) -> tuple[list[str], str]:
         """Return the elements of ports that are arrays, and the instance."""
         from eightfold.sim.simulator.foreign import literal
@@ -138,11 +142,7 @@ class Vhdl(Dialect):
         return f"        {written}\n        writeline(results, text_out);"
 
     def instance(
-        self,
-        top: str,
-        parameters: Mapping[str, str | int],
-        ports: "Mapping[str, Port]",
-        ends: Mapping[str, str],
+        self, top: str, parameters: Parameters, ports: "Ports", ends: Ends
     ) -> tuple[list[str], str]:
         is_vhdl = all(port.kind for port in ports.values())
         values = [f"{name} => {_value(value)}" for name, value in parameters.items()]
@@ -168,27 +168,19 @@ class Vhdl(Dialect):
         )
 
 
-def _component(
-    top: str,
-    parameters: Mapping[str, str | int],
-    ports: "Mapping[str, Port]",
-    ends: Mapping[str, str],
-) -> Iterator[str]:
+def _component(top: str, parameters: Parameters, ports: "Ports", ends: Ends) -> Iterator[str]:
     """Yield the declaration of a module in Verilog as VHDL's simulators take it."""
     yield f"  component {_extended(top, always=True)}"
     if parameters:
         kinds = {str: "string", int: "integer"}
         found = (f"{name} : {kinds[type(value)]}" for name, value in parameters.items())
         yield f"    generic ({'; '.join(found)});"
-    lines = (
-        f"      {_extended(name, always=True)} : {'in' if ports[name].is_input else 'out'} "
-        + (
-            "std_logic"
-            if (width := ports[name].width) == 1
-            else f"std_logic_vector({width or 0} - 1 downto 0)"
-        )
-        for name in ends
-    )
+    lines = []
+    for name in ends:
+        way = "in" if ports[name].is_input else "out"
+        width = ports[name].width or 0
+        kind = "std_logic" if width == 1 else f"std_logic_vector({width} - 1 downto 0)"
+        lines.append(f"      {_extended(name, always=True)} : {way} {kind}")
     yield "    port (\n" + ";\n".join(lines) + "\n    );"
     yield "  end component;"
 

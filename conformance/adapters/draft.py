@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.adapter import imported
+from eightfold.conformance.adapters.adapter import classes_of, imported
 from eightfold.conformance.adapters.stream import StreamAdapter
 from eightfold.conformance.units.registry import UNIT_KINDS
 
@@ -70,18 +70,14 @@ def draft(file: Path, top: str | None, unit: str, adapter: Path) -> Draft:
     top = top or _only(file)
     made = StreamAdapter()
     made.unit, made.top = unit, top
+    place = relpath(name, adapter.parent.resolve())
     if file.suffix == ".py":
         made.component = f"{name}:{top}"
+        source = f'component = "{place}:{top}"'
     else:
         made.sources = [name]
-    ports = made._ports
-    place = relpath(name, adapter.parent.resolve())
-    source = (
-        f'component = "{place}:{top}"'
-        if file.suffix == ".py"
-        else f'sources, top = ["{place}"], "{top}"'
-    )
-    return _Ports(dict(ports), unit).draft(file.name, top, source, adapter.name)
+        source = f'sources, top = ["{place}"], "{top}"'
+    return _Ports(dict(made._ports), unit).draft(file.name, top, source, adapter.name)
 
 
 def _only(file: Path) -> str:
@@ -91,10 +87,7 @@ def _only(file: Path) -> str:
     if file.suffix == ".py":
         from amaranth.lib.wiring import Component
 
-        module = imported(file)
-        kinds = (each for each in vars(module).values() if isinstance(each, type))
-        own = (each for each in kinds if each.__module__ == module.__name__)
-        found = [each.__name__ for each in own if issubclass(each, Component)]
+        found = classes_of(imported(file), Component)
     else:
         foreign = Foreign((file,))
         text = without_comments(file.read_text("utf-8", "replace"))

@@ -10,17 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
+from eightfold.conformance.adapters import registers
 from eightfold.conformance.adapters.bits import PortBits, check_range, with_sign
 from eightfold.conformance.adapters.dialects import VERILOG, driven
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
 from eightfold.conformance.adapters.registers import (
-    BARRIER,
-    BUSES,
-    POLL,
-    PORTS,
-    READ,
-    WAIT,
-    WRITE,
     Array,
     Bus,
     BusAccess,
@@ -28,14 +22,6 @@ from eightfold.conformance.adapters.registers import (
     Memory,
     MemoryPorts,
     RegisterField,
-    array_fields,
-    each_write,
-    field_value,
-    memory_text,
-    parse_register,
-    read_image,
-    read_values,
-    write_image,
 )
 from eightfold.conformance.adapters.rtl import RtlAdapter
 from eightfold.conformance.answers import MISSING, UNKNOWN, Columns, UnitAnswers
@@ -167,9 +153,11 @@ class MemoryMappedAdapter(RtlAdapter):
 
     @cached_property
     def _bus(self) -> Bus:
-        if self.bus not in BUSES:
-            raise InputError(f"{self.name}.bus: one of {', '.join(BUSES)}, not {self.bus!r}")
-        return BUSES[self.bus]
+        if self.bus not in registers.BUSES:
+            raise InputError(
+                f"{self.name}.bus: one of {', '.join(registers.BUSES)}, not {self.bus!r}"
+            )
+        return registers.BUSES[self.bus]
 
     def _found(
         self, what: str, kind: str, of: Bus | MemoryPorts, named: Mapping[str, str], prefix: str
@@ -283,9 +271,9 @@ class MemoryMappedAdapter(RtlAdapter):
             what = f"{self.name}.results[{column.name!r}]"
             place = self.results[column.name]
             if isinstance(place, Array):
-                fields = array_fields(what, place, column.length, self._data, self._step)
+                fields = registers.array_fields(what, place, column.length, self._data, self._step)
             elif column.length == 1:
-                fields = [parse_register(what, place, self._data)]
+                fields = [registers.parse_register(what, place, self._data)]
             else:
                 raise InputError(f"{what}: a list of {column.length} needs an Array of registers")
             found[column.name] = fields
@@ -303,19 +291,20 @@ class MemoryMappedAdapter(RtlAdapter):
             place: self._of_runs(place, formula, cases, sizes)
             for place, formula in self.writes.items()
         }
-        barrier = [BusAccess(BARRIER)] if self.memory else []
-        each = [*barrier, *each_write(f"{self.name}.writes", values, self._data, self._step)]
-        each += [BusAccess(WRITE, *self._word("start", self.start))] if self.start else []
-        each += [BusAccess(WAIT, data=self.wait)] if self.wait else []
+        barrier = [BusAccess(registers.BARRIER)] if self.memory else []
+        writes = registers.each_write(f"{self.name}.writes", values, self._data, self._step)
+        each = [*barrier, *writes]
+        each += [BusAccess(registers.WRITE, *self._word("start", self.start))] if self.start else []
+        each += [BusAccess(registers.WAIT, data=self.wait)] if self.wait else []
         if self.done:
             address, mask = self.done[:2]
-            each.append(
-                BusAccess(POLL, address, self.done[2] if len(self.done) == 3 else mask, mask)
-            )
-        each += [BusAccess(READ, address) for address in self._reads]
+            value = self.done[2] if len(self.done) == 3 else mask
+            each.append(BusAccess(registers.POLL, address, value, mask))
+        each += [BusAccess(registers.READ, address) for address in self._reads]
         if self.acknowledge:
-            each.append(BusAccess(WRITE, *self._word("acknowledge", self.acknowledge)))
-        setup = [BusAccess(WRITE, *self._word("setup", pair)) for pair in self.setup.items()]
+            each.append(BusAccess(registers.WRITE, *self._word("acknowledge", self.acknowledge)))
+        words = (self._word("setup", pair) for pair in self.setup.items())
+        setup = [BusAccess(registers.WRITE, *word) for word in words]
         return BusProgram(setup, each, barrier, runs)
 
     def _word(self, what: str, pair: tuple[int, int]) -> tuple[int, int]:
@@ -342,11 +331,11 @@ class MemoryMappedAdapter(RtlAdapter):
         results = {name: np.full(shape, MISSING) for name, shape in self.shapes(count).items()}
         columns = {column.name: column for column in self.kind.results}
         if self._reads:
-            words = read_values(folder / "results.hex", len(self._reads), self._data)
+            words = registers.read_values(folder / "results.hex", len(self._reads), self._data)
             for name, fields in self._fields.items():
                 for index, field in enumerate(fields):
                     word = words[:count, self._reads.index(field.address)]
-                    value = field_value(word, field, signed=columns[name].signed)
+                    value = registers.field_value(word, field, signed=columns[name].signed)
                     target = results[name]
                     (target if target.ndim == 1 else target[:, index])[: len(value)] = value
         if self.memory:
@@ -363,7 +352,7 @@ class MemoryMappedAdapter(RtlAdapter):
         self, dump: Path, place: Array, column: Column, part: slice
     ) -> NDArray[np.int64]:
         assert self.memory is not None
-        contents, unknown = read_image(dump)
+        contents, unknown = registers.read_image(dump)
         octets = self.memory.octets(place, part.stop - part.start, column.length)
         bits = 8 * octets.shape[2]
         value = np.zeros(octets.shape[:2], np.uint64)
@@ -410,14 +399,14 @@ class MemoryMappedAdapter(RtlAdapter):
     def _memory_ports(self) -> dict[str, str]:
         if (memory := self.memory) is None:
             return {}
-        of = PORTS[memory.port]
+        of = registers.PORTS[memory.port]
         return self._found("memory", memory.port, of, memory.ports, memory.prefix)
 
     @cached_property
     def _memory_bits(self) -> int:
         if self.memory is None:
             return 8
-        name = PORTS[self.memory.port].data
+        name = registers.PORTS[self.memory.port].data
         bits = self.width(f"memory.ports[{name!r}]", self._memory_ports[name], is_input=True)
         if bits < 8 or bits & (bits - 1):
             raise InputError(f"{self.name}.memory: {name} has {bits} bits; 8, 16, 32 ... do")
@@ -428,7 +417,8 @@ class MemoryMappedAdapter(RtlAdapter):
             return "  assign violations = 0;"
         edge = "clk" if self.clock_edge == "rising" else "~clk"
         has = {name: f"mem_{name}" for name in self._memory_ports}
-        return f"  wire memory_clk = {edge};\n{memory_text(self.memory, has, self._memory_bits)}"
+        text = registers.memory_text(self.memory, has, self._memory_bits)
+        return f"  wire memory_clk = {edge};\n{text}"
 
     def _write_images(self, folder: Path, cases: Columns, count: int, seed: int) -> None:
         if self.memory is None:
@@ -443,4 +433,4 @@ class MemoryMappedAdapter(RtlAdapter):
         for run in range(-(-count // self.batch)):
             part = slice(run * self.batch, min((run + 1) * self.batch, count))
             image = self.memory.image(rng, [(place, each[part]) for place, each in values])
-            write_image(folder / f"load_{run}.hex", image, self._memory_bits // 8)
+            registers.write_image(folder / f"load_{run}.hex", image, self._memory_bits // 8)

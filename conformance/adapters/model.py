@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -20,7 +21,7 @@ import tflite
 from eightfold.common.child import Child, NoAnswer, ending, lines_of, one_line, run_alone
 from eightfold.common.errors import InputError
 from eightfold.common.posix import limit_data, require_posix
-from eightfold.conformance.adapters.adapter import ModelRunner, adapter_class, raised
+from eightfold.conformance.adapters.adapter import Inputs, ModelRunner, adapter_class, raised
 from eightfold.conformance.answers import Ending, ModelAnswer
 from eightfold.conformance.tensors import (
     LIST,
@@ -40,9 +41,7 @@ def _outputs(graph: Graph | None) -> list[Tensor]:
     return [] if graph is None else [graph.tensors[index] for index in graph.outputs]
 
 
-def _write_raw(
-    inputs: Path, outputs: Path, arrays: Mapping[int, np.ndarray], graph: Graph | None
-) -> None:
+def _write_raw(inputs: Path, outputs: Path, arrays: Inputs, graph: Graph | None) -> None:
     for folder in (inputs, outputs):
         folder.mkdir()
     for name, content in tensor_files(arrays).items():
@@ -162,7 +161,7 @@ class ModelAdapter(ModelRunner):
             found.append(path)
         return found
 
-    def answer(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
+    def answer(self, model: bytes, inputs: Inputs) -> ModelAnswer:
         """Return what it makes of a model; see `run`. Raises InputError if the class cannot be
         found again in its file."""
         if self._broken is not None:
@@ -180,7 +179,7 @@ class ModelAdapter(ModelRunner):
             self._child.close()
             self._child = None
 
-    def _executed(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
+    def _executed(self, model: bytes, inputs: Inputs) -> ModelAnswer:
         """Return what `command` makes of a model. Raises InputError if there is no such command or
         form."""
         if self.form not in ("npz", "raw"):
@@ -213,10 +212,9 @@ class ModelAdapter(ModelRunner):
         words = [*self.command]
         for name, path in paths.items():
             words = [word.replace(name, str(path)) for word in words]
+        limit = partial(limit_data, self.memory)
         try:
-            status, text = run_alone(
-                words, self.timeout, preexec_fn=lambda: limit_data(self.memory)
-            )
+            status, text = run_alone(words, self.timeout, preexec_fn=limit)
         except (OSError, subprocess.SubprocessError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"command {words[0]}: {reason}; name an executable") from None
@@ -231,7 +229,7 @@ class ModelAdapter(ModelRunner):
         message = f"{words[0]} ended with {ending(status)}" + (f": {said}" if said else "")
         return ModelAnswer(ending="crashed", message=message)
 
-    def _asked(self, model: bytes, inputs: Mapping[int, np.ndarray]) -> ModelAnswer:
+    def _asked(self, model: bytes, inputs: Inputs) -> ModelAnswer:
         if self.restart_after is not None and self._answered >= self.restart_after:
             self.close()
         self._answered += 1
