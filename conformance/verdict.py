@@ -57,11 +57,14 @@ class CaseOutcome(IntEnum):
 
     @property
     def text(self) -> str:
-        return (
-            "accepted though illegal"
-            if self is self.ACCEPTED
-            else self.name.lower().replace("_", " ")
-        )
+        accepted = self is self.ACCEPTED
+        return "accepted though illegal" if accepted else self.name.lower().replace("_", " ")
+
+
+def outcomes_text(counts: Mapping[CaseOutcome, int], *, but: CaseOutcome | None = None) -> str:
+    """Return in words how many cases ended how, without one of the outcomes if it is named."""
+    found = ((each, counts.get(each)) for each in CaseOutcome if each is not but)
+    return ", ".join(f"{count} {each.text}" for each, count in found if count)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,11 +159,7 @@ class ClaimFinding:
 
     def outcomes(self, *, but: CaseOutcome | None = None) -> str:
         """Return in words how many cases ended how, without one of the outcomes if it is named."""
-        return ", ".join(
-            f"{count} {each.text}"
-            for each in CaseOutcome
-            if each is not but and (count := self.counts.get(each))
-        )
+        return outcomes_text(self.counts, but=but)
 
     def standing(self, level: Level) -> Standing:
         """Return what was found by cases of a level; what is known to be wrong weighs most."""

@@ -81,11 +81,9 @@ def finished(arithmetic: Arithmetic, z: Integers, cases: Cases) -> Integers:
     if arithmetic.bias == "after" and "bias" in cases:
         z = wrap32(z + cases["bias"])
     z = kept(z, arithmetic.scaled)
-    offset, low, high = cases["zero_point"], cases["low"], cases["high"]
-    # Eight bits leave the unit, whatever is inside.
-    return wrap(
-        CLAMPS[arithmetic.clamp](z, ZERO_POINTS[arithmetic.zero_point], offset, low, high), 8
-    )
+    bounds = (cases["zero_point"], cases["low"], cases["high"])
+    code = CLAMPS[arithmetic.clamp](z, ZERO_POINTS[arithmetic.zero_point], *bounds)
+    return wrap(code, 8)  # eight bits leave the unit, whatever is inside
 
 
 def wrap(x: Integers, bits: int) -> Integers:
@@ -312,17 +310,13 @@ CLAMPS: dict[str, Clamp] = {
     "bounds": lambda z, add, offset, low, high: np.clip(add(z, offset), low, high),
     "int8": lambda z, add, offset, low, high: saturate(add(z, offset), 8),
     "wraps": lambda z, add, offset, low, high: add(z, offset),
-    "wraps_then_bounds": lambda z, add, offset, low, high: np.clip(
-        wrap(add(z, offset), 8), low, high
-    ),
+    "wraps_then_bounds": lambda z, add, offset, *ends: np.clip(wrap(add(z, offset), 8), *ends),
     "relu_at_0": _from(lambda low, offset: np.where(low > -128, 0, low)),
     "relu_at_0_of_zero_point": _from(lambda low, offset: np.where(low == offset, 0, low)),
     "relu_always": _from(lambda low, offset: np.maximum(low, 0)),
     "symmetric": _from(lambda low, offset: np.maximum(low, -127)),
     "first": lambda z, add, offset, low, high: add(np.clip(z, low, high), offset),
-    "first_saturates": lambda z, add, offset, low, high: saturate(
-        add(np.clip(z, low, high), offset), 8
-    ),
+    "first_saturates": lambda z, add, offset, *ends: saturate(add(np.clip(z, *ends), offset), 8),
 }
 """Zero point and clamp, in the order in which they are done (``clamp``)."""
 

@@ -34,7 +34,7 @@ from eightfold.conformance.judge.subject import (
     rows,
     width,
 )
-from eightfold.conformance.verdict import LISTED, CaseOutcome, FailedCase
+from eightfold.conformance.verdict import LISTED, CaseOutcome, FailedCase, outcomes_text
 from eightfold.golden.fixed_point import Integers
 
 FAR = 2**62
@@ -121,12 +121,8 @@ class UnitVerdict:
             return [f"{self.name}: nothing was judged, there are no cases."]
         if self.conforms:
             return [f"{self.name}: conforms, all {self.cases} results are exact."]
-        failed = [
-            f"{count} {outcome.text}"
-            for outcome, count in self.counts.items()
-            if count and outcome != CaseOutcome.EXACT
-        ]
-        found = [f"{self.name}: deviates in {', '.join(failed)} of {self.cases} results."]
+        failed = outcomes_text(self.counts, but=CaseOutcome.EXACT)
+        found = [f"{self.name}: deviates in {failed} of {self.cases} results."]
         found += self.diagnosis()
         if self.failure:
             found += ["The smallest failing case:", *self.failure.lines()]

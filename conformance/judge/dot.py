@@ -196,8 +196,6 @@ _TABLE: Table = {
     ("bias_16", "bias", "wraps_16"): "The bias is cut to its lower 16 bits.",
 }
 
-MISTAKES = named(_TABLE)
-
 
 def features(cases: Cases, meant: Mask) -> Features:
     n, zx, zw = (cases[name] for name in ("length", "input_zero_point", "weight_zero_point"))
@@ -248,11 +246,9 @@ def _furthest(values: Integers) -> Integers:
 
 def sizes(cases: Cases) -> Integers:
     inside = np.arange(LENGTH) < cases["length"][:, None]
-    lists = [
-        np.where(inside, bits(cases[name]) + 1, 0).sum(axis=1) for name in ("inputs", "weights")
-    ]
+    lists = (bits(cases["inputs"]) + bits(cases["weights"]) + 2) * inside
     others = ("length", "input_zero_point", "weight_zero_point", "bias")
-    return np.sum([*lists, *(bits(cases[name]) for name in others)], axis=0)
+    return np.sum([lists.sum(axis=1), *(bits(cases[name]) for name in others)], axis=0)
 
 
 def _shown(cases: Cases, index: int, place: int) -> Mapping[str, Any]:
@@ -265,15 +261,15 @@ def _steps(cases: Cases, index: int, place: int) -> Steps:
     zx, zw, total = case["input_zero_point"], case["weight_zero_point"], case["bias"]
     found: list[tuple[str, Any]] = []
     for x, w in zip(case["inputs"], case["weights"], strict=True):
-        product = (x - zx) * (w - zw)
-        found.append((f"{total} + ({x} - zx {zx}) * ({w} - zw {zw})", total + product))
-        total += product
+        text = f"{total} + ({x} - zx {zx}) * ({w} - zw {zw})"
+        total += (x - zx) * (w - zw)
+        found.append((text, total))
     return [*found, (f"wrap32({total})", int(wrap32(total)))]
 
 
 DOT = Subject(
     name="dot",
-    mistakes=MISTAKES,
+    mistakes=named(_TABLE),
     choices=DotArithmetic(),
     arithmetic=compute,
     features=features,
@@ -426,12 +422,11 @@ def steps_of(columns: Cases, begins: Sequence[int]) -> tuple[Subject, Cases]:
         at, right = int(cases["place"][index]), whole(StepArithmetic())
         total = case["bias"] if case["clear"] else int(right[at - 1])
         found = [("bias" if case["clear"] else "the result before", total)]
+        zx = case["input_zero_point"]
         for x, w in zip(case["inputs"], case["weights"], strict=True):
-            product = (x - case["input_zero_point"]) * w
-            found.append(
-                (f"{total} + ({x} - zx {case['input_zero_point']}) * {w}", total + product)
-            )
-            total += product
+            text = f"{total} + ({x} - zx {zx}) * {w}"
+            total += (x - zx) * w
+            found.append((text, total))
         return [*found, (f"wrap32({total})", int(right[at]))]
 
     subject = Subject(
@@ -440,9 +435,7 @@ def steps_of(columns: Cases, begins: Sequence[int]) -> tuple[Subject, Cases]:
         choices=StepArithmetic(),
         arithmetic=lambda a, cases: whole(a)[cases["place"]],
         features=_step_features,
-        sizes=lambda cases: np.sum(
-            [bits(np.abs(cases["inputs"]).max(axis=1)), bits(cases["bias"])], axis=0
-        ),
+        sizes=lambda cases: bits(np.abs(cases["inputs"]).max(axis=1)) + bits(cases["bias"]),
         shown=own,
         steps=steps,
     )

@@ -133,13 +133,11 @@ def _scale(
     zero_point = _rounded(-low / (high - low) * (levels - 1), "half_even") - levels // 2
     first = 127 - (levels - 1)
     scale = nearest
-    for candidate in (np.nextafter(nearest, np.float32(end)) for end in (np.inf, 0)):
-        scale = np.where(
-            ~_returns(nearest, zero_point, first, low, high)
-            & _returns(candidate, zero_point, first, low, high),
-            candidate,
-            scale,
-        )
+    missed = ~_returns(nearest, zero_point, first, low, high)
+    for end in (np.inf, 0):
+        candidate = np.nextafter(nearest, np.float32(end))
+        better = missed & _returns(candidate, zero_point, first, low, high)
+        scale = np.where(better, candidate, scale)
     return scale
 
 
@@ -208,8 +206,6 @@ _TABLE: Table = {
     ("invalid_kept", "invalid", "kept"): "Where there is no scale and zero point, the results "
     "beside the flag are not 0.",
 }
-
-MISTAKES = named(_TABLE)
 
 
 def features(cases: Cases, meant: Mask) -> Features:
@@ -282,7 +278,7 @@ def value(result: int, place: int) -> str:
 
 RANGES = Subject(
     name="fake_quantize",
-    mistakes=MISTAKES,
+    mistakes=named(_TABLE),
     choices=RangeArithmetic(),
     arithmetic=compute,
     features=features,

@@ -140,9 +140,6 @@ def mantissa_bits(values: Integers) -> Integers:
 
 def shown(reals: Container[str], cases: Cases, index: int, place: int) -> dict[str, Any]:
     """Return the fields of one case; those that are ``reals`` are bits of float32."""
-    return {
-        name: f"{scales(values[index : index + 1]).item():.9g}"
-        if name in reals
-        else values[index].tolist()
-        for name, values in cases.items()
-    }
+    case = {name: values[index].tolist() for name, values in cases.items()}
+    floats = {name: scales(cases[name][index : index + 1]).item() for name in case if name in reals}
+    return case | {name: f"{real:.9g}" for name, real in floats.items()}

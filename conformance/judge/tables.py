@@ -44,6 +44,7 @@ from eightfold.golden.tpu_mlir.numbers import round_float
 from eightfold.golden.unary import CODES
 
 Floats = NDArray[Any]
+Function = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -90,17 +91,15 @@ def _plan(x: Floats) -> Floats:
     return np.where(x < 0, 1 - y, y)
 
 
-def _interpolated(
-    function: Callable[[Floats], Floats], segments: int
-) -> Callable[[Floats], Floats]:
+def _interpolated(function: Function, segments: int) -> Function:
     knots = np.linspace(-8, 8, segments + 1)
     return lambda x: np.interp(x, knots, function(knots))
 
 
-def _functions(operator: str) -> dict[str, Callable[[Floats], Floats]]:
+def _functions(operator: str) -> dict[str, Function]:
     exact = _sigmoid if operator == "LOGISTIC" else _tanh
     if operator == "LOGISTIC":
-        rough: dict[str, Callable[[Floats], Floats]] = {
+        rough: dict[str, Function] = {
             "hard": lambda x: np.clip(x / 6 + 0.5, 0, 1),
             "hard_fifth": lambda x: np.clip(0.2 * x + 0.5, 0, 1),
             "plan": _plan,
@@ -191,9 +190,8 @@ def _fixed_point(a: TableArithmetic, operator: str, v: Integers, cases: Cases) -
     multiplier, left = (part[:, None] for part in quantize_multiplier(scale * 2.0**27))
     radius = np.floor(np.ldexp(15.0, 27 - left))
     inside = np.abs(v) < radius
-    scaled = multiply_by_quantized_multiplier(
-        np.where(inside, v, 0), multiplier, np.where(radius > 0, left, 0)
-    )
+    left = np.where(radius > 0, left, 0)
+    scaled = multiply_by_quantized_multiplier(np.where(inside, v, 0), multiplier, left)
     function = logistic if operator == "LOGISTIC" else tanh
     offset = OFFSETS[operator] if a.output_zero_point == "added" else 0
     z = rounding_shift(function(scaled, 4), DROPPED[operator], a.rounding) + offset
@@ -352,8 +350,7 @@ def _fixed_steps(operator: str, case: Mapping[str, Any]) -> Steps:
     found += explain_multiplication(v, multiplier, left)
     x = found[-1][1]
     y = int((logistic if operator == "LOGISTIC" else tanh)(np.array([x]), 4)[0])
-    dropped = DROPPED[operator]
-    offset = OFFSETS[operator]
+    dropped, offset = DROPPED[operator], OFFSETS[operator]
     z = int(rounding_shift(y, dropped, "half_away"))
     return [
         *found,
@@ -443,11 +440,8 @@ def compute_quantize(choices: QuantizeArithmetic, form: Form, cases: Cases) -> I
     multiplier, shift = quantize_multiplier(_ratio(choices.ratio, cases))
     per_table = {"multiplier": multiplier, "shift": shift, "zero_point": cases["output_zero_point"]}
     flat = {name: np.repeat(values, len(CODES)) for name, values in per_table.items()}
-    flat |= {
-        "acc": codes.ravel(),
-        "low": np.full(codes.size, -128),
-        "high": np.full(codes.size, 127),
-    }
+    flat |= {"low": np.full(codes.size, -128), "high": np.full(codes.size, 127)}
+    flat["acc"] = codes.ravel()
     return ORDERS[choices.order](requantize(choices, form, flat).reshape(codes.shape))
 
 

@@ -220,14 +220,10 @@ class Answered:
 
     def is_given_by(self, results: Sequence[np.ndarray]) -> bool:
         """Return whether ``results`` are theirs, type and shape too, as far as these are known."""
-        return all(
-            theirs is None
-            or (
-                (result.shape, result.dtype) == (theirs.shape, theirs.dtype)
-                and not differ(result, theirs).any()
-            )
-            for result, theirs in zip(results, self.theirs, strict=True)
-        )
+        pairs = zip(results, self.theirs, strict=True)
+        known = [(result, theirs) for result, theirs in pairs if theirs is not None]
+        alike = all((a.shape, a.dtype) == (b.shape, b.dtype) for a, b in known)
+        return alike and not any(differ(a, b).any() for a, b in known)
 
     @property
     def exact(self) -> bool:
@@ -370,12 +366,8 @@ def _endings(judged: Sequence[_Judged], networks: bool) -> list[str]:
     """Return what models have in common that gave no results, and what was said of them."""
     legal = [each for each in judged if each.runs]
     found = []
-    for outcome in (
-        CaseOutcome.REFUSED,
-        CaseOutcome.CRASHED,
-        CaseOutcome.TIMEOUT,
-        CaseOutcome.MISSING,
-    ):
+    for ending in ("REFUSED", "CRASHED", "TIMEOUT", "MISSING"):
+        outcome = CaseOutcome[ending]
         meant = [each.shown.outcome == outcome for each in legal]
         what = f"models that ended as {outcome.text}"
         if not networks and 1 < sum(meant) < len(legal):
@@ -418,12 +410,8 @@ def _smallest(failed: Sequence[_Judged]) -> list[str]:
     end = f"theirs: {theirs}, expected {expected}"
     if expected.dtype.kind in "iu":
         end += f", difference {int(theirs) - int(expected):+d}"
-    return [
-        title,
-        *_parameters(run.graph, run.operator),
-        *(f"  {line}" for line in lines),
-        f"  {end}",
-    ]
+    steps = (f"  {line}" for line in (*lines, end))
+    return [title, *_parameters(run.graph, run.operator), *steps]
 
 
 def _parameters(graph: Graph, operator: Operator) -> list[str]:

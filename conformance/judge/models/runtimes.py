@@ -31,10 +31,8 @@ from eightfold.operators import OperatorCall
 def _bounds(call: OperatorCall) -> tuple[int, int]:
     """Return the bounds of XNNPACK: ties of a real bound go to the even code."""
     scale, zero_point = call.output_quantization().per_tensor()
-    low, high = (
-        np.rint(np.clip(np.float32(real) / scale + np.float32(zero_point), -128, 127))
-        for real in RELU_LIMITS[call.activation()]
-    )
+    reals = np.array(RELU_LIMITS[call.activation()], np.float32)
+    low, high = np.rint(np.clip(reals / scale + np.float32(zero_point), -128, 127))
     return int(low), int(high)
 
 
@@ -151,12 +149,9 @@ def _quantized_body(subject: OperatorRun) -> Results:
     scale, zero_point = quantization.per_tensor()
     flat = x.reshape(-1)
     body = flat.size // 8 * 8
-    steps = np.concatenate(
-        [
-            np.rint(flat[:body] * (np.float32(1) / scale)),
-            round_half_away(flat[body:].astype(np.float64) / float(scale)),
-        ]
-    )
+    vectors = np.rint(flat[:body] * (np.float32(1) / scale))
+    rest = round_half_away(flat[body:].astype(np.float64) / float(scale))
+    steps = np.concatenate([vectors, rest])
     codes = np.clip(steps + zero_point, -128, 127).astype(np.int64)
     return [clamp(codes.reshape(x.shape))]
 
@@ -224,11 +219,9 @@ def _interpolated(subject: OperatorRun) -> Results:
 
 def _weights(size: int, count: int, corners: bool, half: bool):
     """Return lower tap, upper tap and weight of the upper one, in 2048ths, of each output."""
-    ratio = (
-        np.float32(size - 1) / np.float32(count - 1)
-        if corners and count > 1
-        else (np.float32(size) / np.float32(count))
-    )
+    ratio = np.float32(size) / np.float32(count)
+    if corners and count > 1:
+        ratio = np.float32(size - 1) / np.float32(count - 1)
     offset = np.float32(0.5) * ratio - np.float32(0.5) if half else np.float32(0)
     place = np.arange(count, dtype=np.float32) * ratio + offset
     place = np.clip(place, np.float32(0), np.float32(size - 1)).astype(np.float32)

@@ -151,9 +151,8 @@ def weighted(call: OperatorCall, acc: Integers | None = None) -> Scaling:
     arithmetic = TWO_ROUNDINGS
     multiplier, shift = channel_multipliers(*quantizations)
     if call.operator.name == "FULLY_CONNECTED":
-        shape = fully_connected_shape(
-            call.codes(0).shape, call.codes(1).shape, call.options["keep_num_dims"]
-        )
+        shapes = call.codes(0).shape, call.codes(1).shape
+        shape = fully_connected_shape(*shapes, call.options["keep_num_dims"])
         acc = acc.reshape(shape)
         if call.reference == "litert":
             arithmetic = DOUBLE
@@ -197,18 +196,13 @@ def differences(call: OperatorCall, position: int) -> Integers:
 def sum_of_two(call: OperatorCall) -> Scaling:
     """Return what ADD and SUB requantize: both operands, and their sum."""
     a, b = call.quantization(0), call.quantization(1)
-    reals = common_scales(a, b, call.output_quantization())
+    *reals, real = common_scales(a, b, call.output_quantization())
     shape = np.broadcast_shapes(call.codes(0).shape, call.codes(1).shape)
-    signs = (1, -1 if call.operator.name == "SUB" else 1)
-    terms = tuple(
-        (
-            _rescaled(call, differences(call, position) << ADD_LEFT_SHIFT, real, "NONE"),
-            signs[position],
-        )
-        for position, real in enumerate(reals[:2])
-    )
-    whole = _rescaled(call, np.zeros(1, np.int64), reals[2], call.activation())
-    return replace(whole, shape=shape, terms=terms)
+    sums = [differences(call, position) << ADD_LEFT_SHIFT for position in (0, 1)]
+    first, second = (_rescaled(call, *each, "NONE") for each in zip(sums, reals, strict=True))
+    whole = _rescaled(call, np.zeros(1, np.int64), real, call.activation())
+    sign = -1 if call.operator.name == "SUB" else 1
+    return replace(whole, shape=shape, terms=((first, 1), (second, sign)))
 
 
 def product(call: OperatorCall) -> Scaling:
@@ -229,9 +223,8 @@ def _rescaled_code(call: OperatorCall) -> Scaling:
 def reduced(call: OperatorCall, x: NDArray[Any] | None = None) -> Scaling:
     """Return what MEAN and SUM requantize; ``x``: in place of the operator's codes."""
     inputs, output = call.quantization(0), call.output_quantization()
-    acc, count = reduction_accumulators(
-        call.codes(0) if x is None else x, call.array(1), inputs, call.options["keep_dims"]
-    )
+    x = call.codes(0) if x is None else x
+    acc, count = reduction_accumulators(x, call.array(1), inputs, call.options["keep_dims"])
     real = float(inputs.per_tensor()[0]) / float(output.per_tensor()[0])
     if call.operator.name == "SUM":
         multiplier, shift = sum_multiplier(inputs, output)

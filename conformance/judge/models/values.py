@@ -38,7 +38,7 @@ def _reals(call: OperatorCall, dtype: type = np.float64) -> list[np.ndarray]:
     for position in (0, 1):
         scale, zero_point = call.quantization(position).per_tensor()
         found.append(dtype(scale) * (call.codes(position).astype(dtype) - dtype(zero_point)))
-    return list(broadcast(found[0], found[1]))
+    return list(broadcast(*found))
 
 
 def to_codes(
@@ -71,16 +71,11 @@ def _summed(call: OperatorCall, first: np.ndarray, second: np.ndarray) -> Result
 
 def _operands_rounded(subject: OperatorRun) -> Results:
     out = float(subject.output_quantization().per_tensor()[0])
-    return _summed(
-        subject,
-        *(
-            multiply_by_quantized_multiplier(
-                differences(subject, position),
-                *quantize_multiplier(float(subject.quantization(position).per_tensor()[0]) / out),
-            )
-            for position in (0, 1)
-        ),
-    )
+    operands = []
+    for position in (0, 1):
+        pair = quantize_multiplier(float(subject.quantization(position).per_tensor()[0]) / out)
+        operands.append(multiply_by_quantized_multiplier(differences(subject, position), *pair))
+    return _summed(subject, *operands)
 
 
 def _scales_ignored(subject: OperatorRun) -> Results:
@@ -363,17 +358,15 @@ def _mean_rounded_first(subject: OperatorRun) -> Results:
     scaling = reduced(subject)
     count = subject.codes(0).size // max(scaling.acc.size, 1)
     mean = round_float(scaling.acc / count, "half_away").astype(np.int64)
-    inputs, output = subject.quantization(0), subject.output_quantization()
-    pair = quantize_multiplier(float(inputs.per_tensor()[0]) / float(output.per_tensor()[0]))
-    scaled = multiply_by_quantized_multiplier(mean, *pair)
-    return [clamp(scaled + output.per_tensor()[1])]
+    (scale, _), (out, zero_point) = subject.scales
+    scaled = multiply_by_quantized_multiplier(mean, *quantize_multiplier(float(scale) / float(out)))
+    return [clamp(scaled + zero_point)]
 
 
 def _quotient_normalized(subject: OperatorRun) -> Results:
     scaling = reduced(subject)
-    scaled = multiply_by_quantized_multiplier(
-        scaling.acc, *quantize_multiplier(float(scaling.real))
-    )
+    pair = quantize_multiplier(float(scaling.real))
+    scaled = multiply_by_quantized_multiplier(scaling.acc, *pair)
     return [clamp(scaled + scaling.zero_point)]
 
 
@@ -382,10 +375,8 @@ def _first_axis_only(subject: OperatorRun) -> Results:
     if axes.size == subject.array(1).size:
         raise SameError
     call = subject.changed(arrays={1: axes})
-    return [
-        r.reshape(reduced_shape(call.codes(0).shape, axes, call.options["keep_dims"]))
-        for r in run(call)
-    ]
+    shape = reduced_shape(call.codes(0).shape, axes, call.options["keep_dims"])
+    return [each.reshape(shape) for each in run(call)]
 
 
 def _read_as_uint8(subject: OperatorRun) -> Results:
@@ -424,11 +415,7 @@ ROWS: dict[str, Table] = {
         ("least", _place_of(lambda x, axis: x.argmin(axis))): "The smallest code counts.",
         ("last_axis", _place_of(lambda x, axis: x.argmax(-1))): "The axis is always the last one.",
     },
-    "L2_NORMALIZATION": {
-        **_rows_in_float(_l2),
-        **INPUT_ZERO_POINT_IGNORED,
-        **_along_others(_l2),
-    },
+    "L2_NORMALIZATION": {**_rows_in_float(_l2), **INPUT_ZERO_POINT_IGNORED, **_along_others(_l2)},
     "LOG_SOFTMAX": {
         **_rows_in_float(_real),
         **_along_others(_real),

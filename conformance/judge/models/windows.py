@@ -94,9 +94,8 @@ def _window(subject: OperatorRun, change: Change, fill: int | None = None) -> Re
     outside, if not the zero point."""
     taps = change(taps_of(subject.filter_window(), subject.codes(0).shape))
     outside = subject.quantization(0).per_tensor()[1] if fill is None else fill
-    return _codes(
-        subject, accumulators(subject, taps.seen(subject.codes(0), outside), window=taps.window)
-    )
+    x = taps.seen(subject.codes(0), outside)
+    return _codes(subject, accumulators(subject, x, window=taps.window))
 
 
 def _symmetric(taps: WindowTaps) -> WindowTaps:
@@ -285,11 +284,8 @@ def _largest(subject: OperatorRun, fill: int = -128, change: Change = _unchanged
     return [bounded(subject, change(_pooled(subject)).read(x, fill).max(axis=(4, 5)))]
 
 
-_CHANGES = {
-    (name, change): text
-    for (name, change), text in CHANGES.items()
-    if name in ("padding_odd_before", "stride_ignored", "strides_swapped")
-} | {
+_ALSO_OF_POOLS = ("padding_odd_before", "stride_ignored", "strides_swapped")
+_CHANGES = {each: text for each, text in CHANGES.items() if each[0] in _ALSO_OF_POOLS} | {
     ("kernel_transposed", lambda taps: replace(taps, kernel=taps.kernel[::-1])): "Height and width "
     "of the window are swapped."
 }
