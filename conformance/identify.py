@@ -24,7 +24,7 @@ from eightfold.conformance.judge.subject import bits, pairs, rows
 from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.conformance.profile import SHIFTS, Profile, ProfileLimits, Waiver
 from eightfold.conformance.units.registry import unit_cases
-from eightfold.conformance.units.requantize import beside_tie_cases, random_cases
+from eightfold.conformance.units.requantize import beside_tie_cases, concatenate, random_cases
 from eightfold.conformance.units.requantizer import PER_SHIFT, domain_of
 from eightfold.conformance.units.unit import Level
 from eightfold.golden.fixed_point import Integers
@@ -149,9 +149,7 @@ class _Dialogue:
             for profile in [self.profile.replace(limits=replace(limits, rounding=rounding))]
             for drawn in [unit_cases("requantizer", profile, level, seed)]
         ]
-        columns = self._with_relu(
-            {name: np.concatenate([part[name] for part in (*parts, beside)]) for name in parts[0]}
-        )
+        columns = self._with_relu(concatenate([*parts, beside]))
         return rows(cases_of("tflite", columns), self.adapter.takes(columns))
 
     def _answers_to(self, cases: Cases) -> Integers:
@@ -162,8 +160,7 @@ class _Dialogue:
 
     def _ask(self, cases: Cases) -> Integers:
         answers = self._answers_to(cases)
-        kept = self.cases or {name: values[:0] for name, values in cases.items()}
-        self.cases = {name: np.concatenate([kept[name], cases[name]]) for name in kept}
+        self.cases = concatenate([self.cases, cases] if self.cases else [cases])
         self.answers = np.concatenate([self.answers, answers])
         return answers
 
@@ -177,10 +174,8 @@ class _Dialogue:
                 continue
             if np.array_equal(self._answers_to(changed), before):
                 held = self._held(names[0])
-                self.cases |= {
-                    name: np.full_like(self.answers, value)
-                    for name, value in zip(names, held, strict=True)
-                }
+                for name, value in zip(names, held, strict=True):
+                    self.cases[name] = np.full_like(self.answers, value)
                 field = {"zero_point": "zero_points", "low": "clamp", "shift": "shift"}[names[0]]
                 value = (held,) if field == "clamp" else held * 2 if field == "shift" else held
                 limits = replace(self.profile.limits, **{field: value})

@@ -27,6 +27,7 @@ from eightfold.conformance.judge.variants import mistakes_of
 from eightfold.conformance.profile import PROFILES, Profile
 from eightfold.conformance.suite import ask
 from eightfold.conformance.units.registry import unit_cases
+from eightfold.conformance.units.requantize import concatenate
 from eightfold.conformance.units.tpu_mlir import TAPS
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.verdict import ClaimFinding
@@ -216,7 +217,7 @@ def liar_cases(form: str, level: Level, seed: int = 0, *, biased: bool = False) 
     profile = PROFILE_OF[form]
     units = ["requantizer", *["requantizer.beyond-spec"] * (profile.spec == "tflite")]
     drawn = [cases_of(form, unit_cases(unit, profile, level, seed).inputs) for unit in units]
-    cases = {name: np.concatenate([each[name] for each in drawn]) for name in drawn[0]}
+    cases = concatenate(drawn)
     if not biased:
         return cases
     rng = np.random.default_rng([seed, 1])

@@ -213,9 +213,8 @@ def sequence_cases(profile: Profile, level: Level, rng: np.random.Generator) -> 
     }
     before, own = tile_sums(inputs)
     results = {"result": wrap32(inputs["bias"] + before + own)}
-    return UnitCases(
-        inputs, results, np.array(STEP_KINDS)[kind[sum_]], {"outside of the limits": 0}
-    )
+    kinds = np.array(STEP_KINDS)[kind[sum_]]
+    return UnitCases(inputs, results, kinds, {"outside of the limits": 0})
 
 
 def _starts(rng: np.random.Generator, count: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
@@ -234,10 +233,8 @@ def _starts(rng: np.random.Generator, count: int) -> tuple[NDArray[np.bool_], ND
 
 def tile_sums(steps: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the products of each sum's earlier steps, and those of each step, without the bias."""
-    differences = steps["inputs"].astype(np.int64) - np.asarray(
-        steps["input_zero_point"], np.int64
-    ).reshape(-1, 1)
-    own = (differences * steps["weights"]).sum(axis=1)
+    zero_points = np.asarray(steps["input_zero_point"], np.int64)[:, None]
+    own = ((steps["inputs"].astype(np.int64) - zero_points) * steps["weights"]).sum(axis=1)
     running = np.cumsum(own) - own
     start = np.maximum.accumulate(np.where(steps["clear"] != 0, np.arange(len(own)), 0))
     return running - running[start], own

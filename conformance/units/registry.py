@@ -38,8 +38,5 @@ def unit_cases(unit: str, profile: Profile, level: Level = "smoke", seed: int = 
     cases = make(profile, level, rng)
     if not len(cases):
         raise InputError(f"profile {profile.name}: its limits leave no case of {unit}")
-    return replace(
-        cases,
-        inputs=as_columns(kind.inputs, cases.inputs),
-        results=as_columns(kind.results, cases.results),
-    )
+    inputs = as_columns(kind.inputs, cases.inputs)
+    return replace(cases, inputs=inputs, results=as_columns(kind.results, cases.results))

@@ -5,6 +5,7 @@ multipliers, zero points and clamps may be. Every maker of cases takes one, so t
 several specs and those of our own hardware are drawn by the same functions.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -255,12 +256,10 @@ def power_cases(rng: np.random.Generator, domain: Domain) -> Cases:
     power, exponent, sign = _grid(powers, domain.shifts[domain.shifts >= 0], (-1, 1))
     least = np.maximum(power - most, 0)
     if domain.multiplier_least:  # the largest power alone
-        power, exponent, sign, least = (
-            each[power >= most] for each in (power, exponent, sign, least)
-        )
-    in_operand = rng.integers(
-        least, np.minimum(least if domain.multiplier_least else power, 31) + 1
-    )
+        large = power >= most
+        power, exponent, sign, least = (each[large] for each in (power, exponent, sign, least))
+    largest = np.minimum(least if domain.multiplier_least else power, 31)
+    in_operand = rng.integers(least, largest + 1)
     operand = np.minimum(sign << in_operand, LIMIT - 1)
     multiplier = np.int64(1) << (power - in_operand)
     return _completed(rng, domain, operand, multiplier, exponent)
@@ -307,7 +306,7 @@ def held(rng: np.random.Generator, domain: Domain, cases: Cases, run: int) -> Ca
     return cases | {"acc": np.where(np.arange(count) % run == 0, cases["acc"], others)}
 
 
-def concatenate(parts: list[Cases]) -> Cases:
+def concatenate(parts: Sequence[Mapping[str, Integers]]) -> Cases:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 

@@ -179,9 +179,8 @@ def _is_defined(profile: Profile, domain: Domain, cases: Cases) -> NDArray[np.bo
     """Return which cases have a result: TFLite's single rounding asserts that it is an int32."""
     if profile.spec == "tpu-mlir" or not domain.single:
         return np.ones(len(cases["acc"]), dtype=bool)
-    scaled = rounding_shift(
-        cases["acc"] * cases["multiplier"], np.maximum(cases["exponent"], 0), domain.rounding
-    )
+    right = np.maximum(cases["exponent"], 0)
+    scaled = rounding_shift(cases["acc"] * cases["multiplier"], right, domain.rounding)
     shifted = scaled + cases["zero_point"]
     return (np.minimum(scaled, shifted) >= INT32_MIN) & (np.maximum(scaled, shifted) <= INT32_MAX)
 
@@ -192,9 +191,8 @@ def _wraps(domain: Domain, cases: Cases) -> NDArray[np.bool_]:
         return np.zeros(len(cases["acc"]), dtype=bool)
     shifted = cases["acc"] << np.maximum(-cases["exponent"], 0)
     operand = wrap32(shifted)
-    scaled = rounding_shift(
-        srdhm(operand, cases["multiplier"]), np.maximum(cases["exponent"], 0), domain.rounding
-    )
+    right = np.maximum(cases["exponent"], 0)
+    scaled = rounding_shift(srdhm(operand, cases["multiplier"]), right, domain.rounding)
     total = scaled + cases["zero_point"]
     return (operand != shifted) | (wrap32(total) != total)
 

@@ -67,12 +67,9 @@ class UnitCases:
         return len(self.kinds)
 
     def take(self, places: NDArray[np.int64]) -> "UnitCases":
-        return replace(
-            self,
-            inputs={name: values[places] for name, values in self.inputs.items()},
-            results={name: values[places] for name, values in self.results.items()},
-            kinds=self.kinds[places],
-        )
+        tables = (self.inputs, self.results)
+        inputs, results = ({name: each[places] for name, each in t.items()} for t in tables)
+        return replace(self, inputs=inputs, results=results, kinds=self.kinds[places])
 
 
 @dataclass(frozen=True)
