@@ -147,11 +147,9 @@ def unpack_unit(content: bytes, expected: Columns) -> UnitAnswers:
 
 def join_units(parts: Sequence[UnitAnswers]) -> UnitAnswers:
     """Return the answers of consecutive cases as those of one run."""
+    names = parts[0].results
     return UnitAnswers(
-        results={
-            name: np.concatenate([part.results[name] for part in parts])
-            for name in parts[0].results
-        },
+        results={name: np.concatenate([part.results[name] for part in parts]) for name in names},
         extra=sum(part.extra for part in parts),
         note=next((part.note for part in parts if part.note), ""),
         crashed=any(part.crashed for part in parts),

@@ -263,15 +263,13 @@ def _claim_json(row: ClaimRow, level: Level) -> ClaimJson:
 
 
 def _finding_json(finding: ClaimFinding, level: Level) -> FindingJson:
-    failed = (
-        _record(FailedJson, case, outcome=case.outcome.name.lower()) for case in finding.failed
-    )
+    outcomes = [(case, case.outcome.name.lower()) for case in finding.failed]
     return _record(
         FindingJson,
         finding,
         headline=finding.headline(level),
         counts={each.name.lower(): finding.counts.get(each, 0) for each in CaseOutcome},
-        failed=list(failed),
+        failed=[_record(FailedJson, case, outcome=name) for case, name in outcomes],
     )
 
 
@@ -347,18 +345,19 @@ def _entries(finding: ClaimFinding, level: Level, names: Sequence[str]) -> Itera
 
 def _claim_entry(finding: ClaimFinding, level: Level) -> Entry:
     standing = finding.standing(level)
-    found = [
-        *finding.lines(level),
-        *(
-            f"{case.name}: {case.outcome.text}, {case.message}"
-            for case in finding.failed[:LISTED_IN_ENTRY]
-        ),
-    ]
+    failed = finding.failed[:LISTED_IN_ENTRY]
+    cases = (f"{case.name}: {case.outcome.text}, {case.message}" for case in failed)
     kind, of = "error", standing
     if standing == "deviates":
         kind = "failure"
         of = finding.mistakes[0] if finding.mistakes else finding.outcomes() or "no cases"
-    return Entry(finding.claim, kind, finding.headline(level), of, "\n".join([*found, ""]))
+    return Entry(
+        finding.claim,
+        kind,
+        finding.headline(level),
+        of,
+        "\n".join([*finding.lines(level), *cases, ""]),
+    )
 
 
 SIGNS = {"deviates": "✗", "incomplete": "…", "no deviation found": "○", "conforms": "✓"}
@@ -372,11 +371,8 @@ STATES: dict[str, State] = {
 }
 """Whose colour a standing has."""
 
-UNASKED: dict[ClaimStanding, str] = {
-    "not asked": "Claimed, not asked",
-    "not claimed": "Not claimed",
-}
-"""What is said of claims without a finding."""
+UNASKED = {"not asked": "Claimed, not asked", "not claimed": "Not claimed"}
+"""What is said of claims without a finding, by how they stand."""
 
 SHOWN = 100
 """Failed cases of a claim that the page lists."""
@@ -389,19 +385,13 @@ def conformance_page(statement: Statement, facts: Facts = ()) -> str:
     unanswered = [
         row for row in asked if row.finding and row.finding.asked == row.finding.waiting > 0
     ]
-    layers = {
-        "Units": [row for row in asked if row.layer == "unit"],
-        "Rows of the spec": [row for row in asked if row.layer == "operator"],
-        "Networks": [row for row in asked if row.layer == "network"],
-    }
+    titles = {"unit": "Units", "operator": "Rows of the spec", "network": "Networks"}
+    layers = {text: [row for row in asked if row.layer == layer] for layer, text in titles.items()}
+    standing = statement.standing
     return render(
         "conformance.html.j2",
         title=f"Conformance of {statement.subject}",
-        verdict=Verdict(
-            state=STATES[statement.standing],
-            word=statement.standing,
-            sentence=f"{statement.line()}.",
-        ),
+        verdict=Verdict(state=STATES[standing], word=standing, sentence=f"{statement.line()}."),
         facts=[*_page_facts(statement), *facts],
         asked=asked,
         findings=[row for row in asked if row not in unanswered],

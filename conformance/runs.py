@@ -168,13 +168,9 @@ def _judge_models(
     models = task.models(claim)
     answered = [number for each in ended for number in each.unit.seeds if number < len(models)]
     names = list(map(str, answered))
-    finding = judge_models(
-        parted(claim)[0],
-        [models[number] for number in answered],
-        _model_answers(folder, ended, models),
-        task.claimed,
-        names,
-    )
+    cases = [models[number] for number in answered]
+    answers = _model_answers(folder, ended, models)
+    finding = judge_models(parted(claim)[0], cases, answers, task.claimed, names)
     return replace(finding, claim=claim, waiting=waiting), names
 
 
@@ -212,9 +208,8 @@ def _unit_answers(folder: Folder, units: Sequence[Planned], cases: UnitCases) ->
         expected = share_of(each.unit, cases.results)
         digest = digest_of_arrays([share_of(each.unit, cases.inputs), expected])
         content = _kept_answers(folder, each, digest)
-        parts.append(
-            no_answers(expected, _LOST) if content is None else unpack_unit(content, expected)
-        )
+        part = no_answers(expected, _LOST) if content is None else unpack_unit(content, expected)
+        parts.append(part)
     return join_units(parts)
 
 

@@ -92,13 +92,8 @@ class Task:
     @classmethod
     def of(cls, adapter: str, profile: Profile, level: Level, seed: int) -> "Task":
         """Return the task of an adapter as its files are now; raises as `load_adapter`."""
-        return cls(
-            adapter=adapter,
-            files=files_of(adapter, _loaded(adapter)),
-            profile=profile.as_dict(),
-            level=level,
-            seed=seed,
-        )
+        files = files_of(adapter, _loaded(adapter))
+        return cls(adapter=adapter, files=files, profile=profile.as_dict(), level=level, seed=seed)
 
     @classmethod
     def from_unit(cls, unit: Unit) -> "Task":
@@ -204,18 +199,12 @@ def _ask_hardware(unit: Unit, task: Task, adapter: UnitAdapter, trace: Path | No
     inputs, expected = share_of(unit, every.inputs), share_of(unit, every.results)
     answers = _safely(adapter, inputs, expected, unit, trace)
     different = ~right(answers, expected)
-    count = len(different)
-    faults = (
-        [f"{wrong} of {count} answers are not exact"] if (wrong := int(different.sum())) else []
-    )
+    wrong = int(different.sum())
+    faults = [f"{wrong} of {len(different)} answers are not exact"] if wrong else []
     faults += [f"{answers.extra} answers came unasked"] if answers.extra else []
     faults += [answers.note] if answers.note else []
-    case = Case(
-        seed=unit.first,
-        operator=unit.operator,
-        verdict="failed" if wrong or answers.extra or answers.crashed else "passed",
-        message="; ".join(faults),
-    )
+    verdict = "failed" if wrong or answers.extra or answers.crashed else "passed"
+    case = Case(seed=unit.first, operator=unit.operator, verdict=verdict, message="; ".join(faults))
     sealed = seal(unit.as_record(), digest_of_arrays([inputs, expected]), pack_unit(answers))
     return Result([case], {}, sealed)
 
@@ -324,22 +313,13 @@ def _ask_models(unit: Unit, task: Task, adapter: ModelRunner) -> Result:
         found = shown(case, answer)
         exact = found.outcome == CaseOutcome.EXACT
         kept.append(None if exact else answer)
-        evidence = Evidence(
-            model=case.model,
-            inputs=case.inputs,
-            expected=case.tensors,
-            got=answer.tensors,
-            log=found.message,
-        )
-        cases.append(
-            Case(
-                seed=seed,
-                operator=unit.operator,
-                verdict="passed" if exact else "failed",
-                message="" if exact else f"{found.outcome.text}: {found.message}",
-                evidence=None if exact else evidence,
-            )
-        )
+        ended = Case(seed=seed, operator=unit.operator, verdict="passed")
+        if not exact:
+            tensors = {"inputs": case.inputs, "expected": case.tensors, "got": answer.tensors}
+            evidence = Evidence(model=case.model, **tensors, log=found.message)
+            message = f"{found.outcome.text}: {found.message}"
+            ended = replace(ended, verdict="failed", message=message, evidence=evidence)
+        cases.append(ended)
     # An aspect may have fewer models than a level asks for at most.
     cases += [
         Case(seed=seed, operator=unit.operator, verdict="refused", message="there is no such model")

@@ -86,17 +86,12 @@ def load_set(folder: Path) -> FrozenSet:
         models = {claim: _count(count) for claim, count in facts["models"].items()}
         if level not in get_args(Level) or not (units or models):
             raise ValueError(f"level {level!r}, {len(units)} units, {len(models)} kinds of models")
-        profile = Profile(
-            name=facts["profile"],
-            spec=facts["spec"],
-            reference=facts["reference"],
-            claims=(*units, *models),
-        )
+        stated = {name: facts[name] for name in ("spec", "reference")}
+        profile = Profile(name=facts["profile"], claims=(*units, *models), **stated)
         for unit, each in facts["units"].items():
             kind = UNIT_KINDS[unit]
-            if _places(each["inputs"]) != _places(described(kind.inputs)) or (
-                _places(each["results"]) != _places(described(kind.results))
-            ):
+            theirs = [_places(each[part]) for part in ("inputs", "results")]
+            if theirs != [_places(described(part)) for part in (kind.inputs, kind.results)]:
                 raise InputError(f"{path}: {unit} has other columns than this Eightfold judges")
         seed = _count(facts["seed"])
     except InputError as error:
@@ -129,9 +124,8 @@ def _checked(folder: Path) -> str:
         listed = (folder / SUMS).read_bytes()
         lines = [line.split("  ", 1) for line in listed.decode().splitlines()]
         sums = {name: digest for digest, name in lines}
-        there = {
-            path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
-        }
+        files = (path for path in folder.rglob("*") if path.is_file())
+        there = {path.relative_to(folder).as_posix() for path in files}
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / SUMS}: no list of SHA-256: {error}; {WHOLE}") from None
     same = checksums({name: (folder / name).read_bytes() for name in sums.keys() & there})

@@ -62,11 +62,10 @@ def read_words(
     identity = (found[1].decode(), found[2].decode("utf-8", "replace").strip()) if found else None
     counted = _counted(text)
     extra = answers.extra + counted.get("early", 0) + counted.get("late", 0)
-    said = [
-        name for name in ("early", "late", "unknown_valid", "unknown_ready") if counted.get(name)
-    ]
-    note = f"the bench has counted {', '.join(f'{counted[name]} {name}' for name in said)}"
-    return replace(answers, extra=extra, note=note if said else ""), identity
+    told = ("early", "late", "unknown_valid", "unknown_ready")
+    said = ", ".join(f"{counted[name]} {name}" for name in told if counted.get(name))
+    note = f"the bench has counted {said}" if said else ""
+    return replace(answers, extra=extra, note=note), identity
 
 
 def _counted(text: bytes) -> dict[str, int]:
@@ -160,9 +159,8 @@ def _cells(path: Path, number: int, line: list[str], heading: list[str]) -> list
             f"{path}: line {number} has {len(line)} columns, and the first line {len(heading)}; "
             "see whether the file was cut"
         )
-    return [
-        _cell(path, number, name, text.strip()) for name, text in zip(heading, line, strict=True)
-    ]
+    named = zip(heading, line, strict=True)
+    return [_cell(path, number, name, text.strip()) for name, text in named]
 
 
 def _cell(path: Path, number: int, name: str, text: str) -> int:

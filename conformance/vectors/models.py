@@ -216,14 +216,11 @@ def _claimed(operator: str, profile: Profile, start: int, *, spec: bool) -> Iter
     drawn = map(draw, itertools.count(start))
     if spec:
         return _within_limits((case for _, case in drawn), profile)
-    return _within_limits(
-        (
-            (case if bounds.left or not _is_legal(load_model(case[0])) else None)
-            for bounds, case in drawn
-        ),
-        profile,
-        legal=False,
+    beyond = (
+        case if bounds.left or not _is_legal(load_model(case[0])) else None
+        for bounds, case in drawn
     )
+    return _within_limits(beyond, profile, legal=False)
 
 
 def _networks(profile: Profile, seed: int) -> Iterator[Case]:
