@@ -18,16 +18,7 @@ from eightfold.conformance.profile import NETWORKS, OPERATORS, PROFILES
 from eightfold.conformance.units.tables import OPERATORS as TABLES
 from eightfold.conformance.vectors.models import MODELS, model_cases
 from eightfold.model import Graph
-from eightfold.operators import load_model
-from eightfold.operators.spec import (
-    ARITHMETIC,
-    EXACT,
-    RESTRICTION,
-    RESULTS,
-    RULES,
-    SpecRule,
-    rule_at,
-)
+from eightfold.operators import load_model, spec
 
 _BOTH = ("zero_points_ignored", "operand_zero_points_swapped", "codes_compared*", "scales_ignored")
 
@@ -67,7 +58,7 @@ the mistakes that break it."""
 
 DEFAULTS = {
     **dict.fromkeys(("dot", "sequence"), "TFL8-GENERAL-12"),
-    **dict.fromkeys(("requantizer", "tables", NETWORKS), EXACT.identity),
+    **dict.fromkeys(("requantizer", "tables", NETWORKS), spec.EXACT.identity),
 }
 """What mistakes that are in no pattern break, where there is no row."""
 
@@ -101,13 +92,13 @@ def _broken_by(claim: str, name: str) -> list[str]:
         name = name.removeprefix(f"{prefix.lower()}_" * (prefix in TABLES))
     keys = [key for key, patterns in BROKEN.items() if any(fnmatchcase(name, p) for p in patterns)]
     if claim in OPERATORS:
-        found = [rule for key in keys if (rule := rule_at(claim, key))]
-        return [rule.identity for rule in found or [rule_at(claim, RESULTS)] if rule]
-    general = [key for key in keys if key in RULES]
+        found = [rule for key in keys if (rule := spec.rule_at(claim, key))]
+        return [rule.identity for rule in found or [spec.rule_at(claim, spec.RESULTS)] if rule]
+    general = [key for key in keys if key in spec.RULES]
     return general or [DEFAULTS[claim]] if claim in DEFAULTS else []
 
 
-def mistakes_of_rule(rule: SpecRule) -> list[str]:
+def mistakes_of_rule(rule: spec.SpecRule) -> list[str]:
     """Return the mistakes that break a rule; all of an operator break its results."""
     if rule.operator in OPERATORS:
         claims = {rule.operator: operator_mistakes(rule.operator)}
@@ -117,7 +108,7 @@ def mistakes_of_rule(rule: SpecRule) -> list[str]:
         f"{claim} {each.name}"
         for claim, mistakes in claims.items()
         for each in mistakes
-        if rule.place == RESULTS or rule.identity in _broken_by(claim, each.name)
+        if rule.place == spec.RESULTS or rule.identity in _broken_by(claim, each.name)
     ]
 
 
@@ -127,7 +118,7 @@ def _drawn(operator: str) -> list[Graph]:
     return [load_model(case.model) for case in cases]
 
 
-def cases_of_rule(rule: SpecRule) -> list[str]:
+def cases_of_rule(rule: spec.SpecRule) -> list[str]:
     """Return the cases that show a rule: of an operator its models of level smoke, by folder.
 
     Of a general rule ``units``, or ``operators`` if all models keep it and none can show it.
@@ -143,7 +134,7 @@ def cases_of_rule(rule: SpecRule) -> list[str]:
 
 def _has(graph: Graph, place: str) -> bool:
     (operator,) = graph.operators
-    side, _, position = place.removesuffix(f" {RESTRICTION}").partition(" ")
+    side, _, position = place.removesuffix(f" {spec.RESTRICTION}").partition(" ")
     if not position:
         return True
     indices = operator.inputs if side == "Input" else operator.outputs
@@ -151,12 +142,12 @@ def _has(graph: Graph, place: str) -> bool:
     return index >= 0 and graph.tensors[index].quantization is not None
 
 
-def record_of(rule: SpecRule) -> dict[str, Any]:
+def record_of(rule: spec.SpecRule) -> dict[str, Any]:
     """Return all that is known of a rule as what `json.dumps` takes."""
     return {
         **asdict(rule),
         "checks": list(rule.checks),
-        "unchecked": None if rule.checks else ARITHMETIC,
+        "unchecked": None if rule.checks else spec.ARITHMETIC,
         "cases": cases_of_rule(rule),
         "mistakes": mistakes_of_rule(rule),
         "unshown": UNSHOWN.get(rule.identity),

@@ -92,9 +92,8 @@ def _only(file: Path) -> str:
         foreign = Foreign((file,))
         text = without_comments(file.read_text("utf-8", "replace"))
         found = entities(foreign) if is_vhdl(file) else foreign.modules()
-        found = [
-            each for each in found if len(re.findall(rf"\b{each}\b\s*[#\w(]", text)) < 2
-        ] or found
+        once = [each for each in found if len(re.findall(rf"\b{each}\b\s*[#\w(]", text)) < 2]
+        found = once or found
     if len(found) != 1:
         raise InputError(
             f"{file}: has {', '.join(found) or 'no module'}; name the one to judge with --top"

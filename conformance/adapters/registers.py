@@ -334,13 +334,9 @@ def array_fields(what: str, place: Array, length: int, data: int, step: int) -> 
     InputError if a number does not fit a register."""
     if place.bits > data or place.stride is not None:
         raise InputError(f"{what}: {place}: registers have {data} bits, and no stride")
-    per_word = data // place.bits
-    return [
-        RegisterField(
-            place.address + index // per_word * step, index % per_word * place.bits, place.bits
-        )
-        for index in range(length)
-    ]
+    bits = place.bits
+    places = (divmod(index, data // bits) for index in range(length))
+    return [RegisterField(place.address + word * step, part * bits, bits) for word, part in places]
 
 
 def packed(what: str, values: NDArray[Any], bits: int, data: int) -> NDArray[Any]:

@@ -259,9 +259,8 @@ class RtlAdapter(UnitAdapter):
         way = "input" if is_input else "output"
         found = self._ports.get(port)
         if found is None or found.is_input != is_input:
-            there = ", ".join(
-                each.name for each in self._ports.values() if each.is_input == is_input
-            )
+            others = (each for each in self._ports.values() if each.is_input == is_input)
+            there = ", ".join(each.name for each in others)
             but = f"port {port} is an {'output' if is_input else 'input'} of" if found else "no"
             head = f"{but} {self.top}" if found else f"{self.top} has no port {port!r}"
             raise InputError(f"{self.name}.{what}: {head}; its {way}s are {there or 'none'}")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
+from eightfold.conformance.adapters import dialects
 from eightfold.conformance.adapters.bits import (
     Element,
     PortBits,
@@ -21,15 +22,6 @@ from eightfold.conformance.adapters.bits import (
     fits,
     read_words,
     write_words,
-)
-from eightfold.conformance.adapters.dialects import (
-    DIALECTS,
-    SYSTEMVERILOG,
-    VERILOG,
-    VHDL,
-    Dialect,
-    driven,
-    shown,
 )
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
 from eightfold.conformance.adapters.rtl import RtlAdapter
@@ -122,7 +114,9 @@ class StreamAdapter(RtlAdapter):
     case's numbers there. A place without it is the same for all lanes, and so must be the cases'
     numbers. A result is in a place of each lane."""
 
-    def harness(self, dialect: Dialect | None = None, origin: str | None = None) -> tuple[str, str]:
+    def harness(
+        self, dialect: dialects.Dialect | None = None, origin: str | None = None
+    ) -> tuple[str, str]:
         """Return the name and the text of the module around theirs.
 
         ``dialect``: its language; that of their module by default. ``origin``: the line that
@@ -130,12 +124,12 @@ class StreamAdapter(RtlAdapter):
         columns then.
         """
         self._check()
-        dialect = dialect or (VHDL if self.is_vhdl else VERILOG)
+        dialect = dialect or (dialects.VHDL if self.is_vhdl else dialects.VERILOG)
         elements, widths = self._results
         ports = (self.in_valid, self.in_ready, self.out_valid, self.out_ready)
         ends = ("in_valid", "hs_in_ready", "hs_out_valid", "out_ready")
         handshakes = {port: wire for port, wire in zip(ports, ends, strict=True) if port}
-        wires, assigned = driven(self._input_widths, self._sources(dialect), dialect)
+        wires, assigned = dialects.driven(self._input_widths, self._sources(dialect), dialect)
         wires += [dialect.bit(wire) for wire in handshakes.values() if wire.startswith("hs_")]
         wires += [dialect.wire(f"from_{port}", width) for port, width in widths.items()]
         connections = {port: f"to_{port}" for port in self._input_widths}
@@ -158,7 +152,7 @@ class StreamAdapter(RtlAdapter):
             came=dialect.came if self.out_valid else dialect.due,
             can_wait=int(self.out_ready is not None),
             can_pause=int(self.in_valid is not None),
-            answer=shown(elements, dialect, bits),
+            answer=dialects.shown(elements, dialect, bits),
             instance=instance,
             header="" if origin is None else dialect.line(f"// {origin}", {}),
             footer="" if origin is None else dialect.line(f"// {COUNTS}", COUNTED),
@@ -194,7 +188,7 @@ class StreamAdapter(RtlAdapter):
         found |= {name: path.read_bytes() for name, path in self.data_files().items()}
         # An array as a port is nothing to a bench in another language.
         arrays = any(port.elements is not None for port in self._ports.values())
-        for dialect in (SYSTEMVERILOG,) if arrays else DIALECTS:
+        for dialect in (dialects.SYSTEMVERILOG,) if arrays else dialects.DIALECTS:
             _, harness = self.harness(dialect, origin)
             bench = dialect.template(
                 "bench",
@@ -232,15 +226,13 @@ class StreamAdapter(RtlAdapter):
             values, answered = read_words(results, elements, self.shapes(count))
             # Words of several lanes are no cases, and their handshakes none of these.
             told = self.out_valid and self.lanes == 1 and seen.exists()
-            digits = seen.read_bytes() if told else b""
+            digits = DIGITS[np.frombuffer(seen.read_bytes() if told else b"", np.uint8)]
         return UnitAnswers(
             results=values,
             extra=report.get("early", 0) + report.get("late", 0),
             note=failed or self._note(report, count, answered),
             crashed=bool(failed),
-            simulations=(
-                Simulation(count, DIGITS[np.frombuffer(digits, np.uint8)] & np.uint8(15)),
-            ),
+            simulations=(Simulation(count, digits & np.uint8(15)),),
         )
 
     def paused(self, pauses: float) -> "StreamAdapter | None":
@@ -303,7 +295,7 @@ class StreamAdapter(RtlAdapter):
                 "limit the profile to one value"
             )
 
-    def _sources(self, dialect: Dialect) -> Iterator[tuple[PortBits, int, int, str]]:
+    def _sources(self, dialect: dialects.Dialect) -> Iterator[tuple[PortBits, int, int, str]]:
         """Return places, their lowest bits and bits, and what drives them."""
         for each in self._fields:
             if isinstance(each.formula, int):
@@ -339,12 +331,8 @@ class StreamAdapter(RtlAdapter):
             what = f"{self.name}.inputs[{text!r}]"
             for lane, place in self._places(f"{self.name}.inputs", text):
                 low, bits = place.within(what, self._input_widths[place.port])
-                for other in found:
-                    if (
-                        other.place.port == place.port
-                        and low < other.low + other.bits
-                        and other.low < low + bits
-                    ):
+                for other in (each for each in found if each.place.port == place.port):
+                    if low < other.low + other.bits and other.low < low + bits:
                         raise InputError(f"{what}: has bits of {other.text!r} too")
                 start = found[-1].end if found else 0
                 found.append(_Field(text, what, formula, lane, place, low, bits, start))

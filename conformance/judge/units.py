@@ -9,19 +9,12 @@ from numpy.typing import NDArray
 
 from eightfold.conformance.answers import Columns, Simulation, UnitAnswers
 from eightfold.conformance.citation import broken
+from eightfold.conformance.judge import sequences
 from eightfold.conformance.judge.contracts import contract_of
 from eightfold.conformance.judge.diagnosis import UnitVerdict, examine
 from eightfold.conformance.judge.dot import DOT, steps_of
 from eightfold.conformance.judge.forms import cases_of
 from eightfold.conformance.judge.ranges import RANGES
-from eightfold.conformance.judge.sequences import (
-    FAULTS,
-    Row,
-    Times,
-    control_sentences,
-    faults_of,
-    is_control,
-)
 from eightfold.conformance.judge.subject import Cases, Subject, agree, rows
 from eightfold.conformance.judge.tables import parts_of
 from eightfold.conformance.judge.tpu_mlir import SUBJECTS
@@ -105,17 +98,11 @@ def judge_unit(
     named = np.arange(len(cases)) if numbers is None else numbers
     simulations = answers.simulations or (Simulation(len(cases)),)
     parts = [each for each in _parts(unit, profile, columns, simulations) if len(each.indices)]
-    verdicts = [
-        examine(
-            part.subject,
-            part.cases,
-            expected[part.indices],
-            results[part.indices],
-            numbers=named[part.indices],
-            crashed=answers.crashed,
-        )
-        for part in parts
-    ]
+    verdicts = []
+    for part in parts:
+        asked = (part.subject, part.cases, expected[part.indices], results[part.indices])
+        numbers = named[part.indices]
+        verdicts.append(examine(*asked, numbers=numbers, crashed=answers.crashed))
     judged = [(part.label, verdict) for part, verdict in zip(parts, verdicts, strict=True)]
     explained = _mistakes(verdicts)
     control = _control(parts, verdicts, expected, results, simulations)
@@ -178,7 +165,7 @@ def _control(
         for how, pair in each.again.items():
             count, right = again.get(how, (0, 0))
             again[how] = (count + pair[0], right + pair[1])
-    if _mistakes(verdicts) and not is_control(again):
+    if _mistakes(verdicts) and not sequences.is_control(again):
         return None
     if agree(expected, results).all() or len(parts) != 1:
         return None
@@ -189,20 +176,21 @@ def _control(
         chosen = slice(begin, begin + each.cases)
         begin += each.cases
         cases = rows(part.cases, chosen)
-        row = Row(part.subject, cases, expected[chosen], results[chosen], each, Times.of(each))
+        times = sequences.Times.of(each)
+        row = sequences.Row(part.subject, cases, expected[chosen], results[chosen], each, times)
         if row.wrong.any():
-            found.append(faults_of(row))
+            found.append(sequences.faults_of(row))
     first, *others = found
     every = [key for key in first if all(key in other for other in others)]
-    sentences = control_sentences(again)
+    sentences = sequences.control_sentences(again)
     if every:
         names = tuple(dict.fromkeys(name for name, _ in every))
         where = next(where for name, where in every if name == names[0])
-        text = f"{names[0]}: {FAULTS[names[0]].sentence} ({where.strip().rstrip('.')}.)"
+        text = f"{names[0]}: {sequences.FAULTS[names[0]].sentence} ({where.strip().rstrip('.')}.)"
         also = [f"These explain them as well: {', '.join(names[1:])}."] if names[1:] else []
         explains = f"It explains all {len(results)} answers."
         return names, (*sentences, f"{text} {explains}", *also)
-    if not is_control(again):
+    if not sequences.is_control(again):
         return None
     return (), (*sentences, "No fault of control with a name gives every answer.")
 

@@ -103,14 +103,12 @@ def _results(inputs: dict[str, NDArray]) -> NDArray[np.int64]:
     """Return golden's accumulators, a row at a time."""
     x, w = (inputs[name].astype(np.int8) for name in ("inputs", "weights"))
     bias = inputs["bias"].astype(np.int32)
-    zero_points = zip(
-        inputs["input_zero_point"].tolist(), inputs["weight_zero_point"].tolist(), strict=True
-    )
+    zeros = (inputs[name].tolist() for name in ("input_zero_point", "weight_zero_point"))
     results = [
         fully_connected_accumulators(
             x[row], w[row : row + 1], bias[row : row + 1], input_zero_point=zx, weight_zero_point=zw
         )[0, 0]
-        for row, (zx, zw) in enumerate(zero_points)
+        for row, (zx, zw) in enumerate(zip(*zeros, strict=True))
     ]
     return np.array(results, dtype=np.int64)
 

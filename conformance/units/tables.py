@@ -90,12 +90,11 @@ def _table(
     codes = CODES.astype(np.int8)
     if operator == "QUANTIZE":
         if profile.rounding == "double":
-            return quantize(codes, input_quantization=inputs, output_quantization=output)
+            return quantize(codes, **quantizations)
         (scale, zero_point), (out_scale, out_zero) = inputs.per_tensor(), output.per_tensor()
         pair = quantize_multiplier(float(scale) / float(out_scale))
-        return clamp(
-            multiply_by_quantized_multiplier(CODES - zero_point, *pair, single=True) + out_zero
-        )
+        scaled = multiply_by_quantized_multiplier(CODES - zero_point, *pair, single=True)
+        return clamp(scaled + out_zero)
     if profile.rounding == "single" and profile.reference == "tflm":
         raise RejectedError(f"golden has no {operator} in fixed point with one rounding")
     function: Callable[..., NDArray[np.int8]] = logistic if operator == "LOGISTIC" else tanh
