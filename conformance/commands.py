@@ -508,12 +508,10 @@ def operators_command(
     from eightfold.conformance.vectors.models import chosen, write_models
 
     claimed = Profile.load(profile)
-    operators = claimed.with_aspects(chosen(names, claimed), aspects)
-    counts = write_models(folder, operators, claimed, level, seed)
-    click.echo(
-        f"{len(chosen(names, claimed))} operators in {folder}: {counts['computed']} models "
-        f"to compute, {counts['refused']} to refuse"
-    )
+    operators = chosen(names, claimed)
+    counts = write_models(folder, claimed.with_aspects(operators, aspects), claimed, level, seed)
+    models = f"{counts['computed']} models to compute, {counts['refused']} to refuse"
+    click.echo(f"{len(operators)} operators in {folder}: {models}")
 
 
 @vectors.command("networks")

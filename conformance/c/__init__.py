@@ -56,19 +56,14 @@ _IN_C = {"first": _MODES, "second": _MODES, "scale": ("one", "two")} | {
 def contract_files(profile: Profile) -> dict[str, bytes]:
     """Return the header and the C file of a profile's contract, by name. Raises InputError if the
     profile states none, or one with a choice that is not written in C."""
-    contract, spec = contract_of(profile), Arithmetic()
+    contract = contract_of(profile)
     chosen = vars(contract.arithmetic)
     if not contract.rules or profile.form != "tflite":
         raise InputError(f"golden-c: profile {profile.name} has no contract beside TFLite's form")
-    beyond = [
-        f"{name} {value}"
-        for name, value in chosen.items()
-        if value not in _IN_C.get(name, (getattr(spec, name),))
-    ]
-    if beyond:
-        raise InputError(
-            f"golden-c: {', '.join(beyond)} is not written in C; use eightfold vectors"
-        )
+    written = {name: (value,) for name, value in vars(Arithmetic()).items()} | _IN_C
+    if beyond := [name for name, value in chosen.items() if value not in written[name]]:
+        text = ", ".join(f"{name} {chosen[name]}" for name in beyond)
+        raise InputError(f"golden-c: {text} is not written in C; use eightfold vectors")
     lines = [f"enum {{ {', '.join(mode.upper() for mode in _MODES)} }};"]
     numbers = {
         "FIRST": chosen["first"].upper(),

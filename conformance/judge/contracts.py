@@ -93,12 +93,10 @@ def features(form: Form, cases: Cases, meant: Mask) -> Features:
             "a bias other than 0": cases["bias"] != 0,
             "a sum with the bias that wraps": total != wrap32(total),
         }
-    for limit in range(1, 64):
-        table[f"a right shift of at least {limit}"] = -shift >= limit
-        table[f"a right shift of at most {limit}"] = (shift < 0) & (-shift <= limit)
-    for limit in range(1, 32):
-        table[f"a left shift of at least {limit}"] = shift >= limit
-        table[f"a left shift of at most {limit}"] = (shift > 0) & (shift <= limit)
+    for way, amount, end in (("right", -shift, 64), ("left", shift, 32)):
+        for limit in range(1, end):
+            table[f"a {way} shift of at least {limit}"] = amount >= limit
+            table[f"a {way} shift of at most {limit}"] = (amount > 0) & (amount <= limit)
     for name, numbers in {"an accumulator": acc, "a scaled value": z, **products}.items():
         table |= wide(name, numbers)
     for field, numbers in {**cases, "number": np.arange(meant.size)}.items():

@@ -171,9 +171,8 @@ def _cell(path: Path, number: int, name: str, text: str) -> int:
     try:
         return min(max(int(text), -FAR), FAR)
     except ValueError:
-        raise InputError(
-            f"{path}: line {number}: {name} is {text[:24]!r}; give an integer, x, or nothing"
-        ) from None
+        what = f"{path}: line {number}: {name} is {text[:24]!r}"
+        raise InputError(f"{what}; give an integer, x, or nothing") from None
 
 
 def _check_names(path: Path, found: list[str], wanted: list[str]) -> None:

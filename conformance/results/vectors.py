@@ -200,9 +200,8 @@ def check_models(
     planned = [NETWORKS] if vectors.unit == NETWORKS else vectors.manifest.get("operators")
     if isinstance(planned, list):  # an aspect may have no cases
         drawn_by = vectors.profile, vectors.level, vectors.seed
-        planned = [
-            p for p in map(str, planned) if p in claims or "." not in p or draw(p, *drawn_by)
-        ]
+        named = map(str, planned)
+        planned = [p for p in named if p in claims or "." not in p or draw(p, *drawn_by)]
     if not isinstance(planned, list) or set(claims) != set(planned):
         raise InputError(
             f"{vectors.folder}: has cases of {', '.join(claims) or 'nothing'}, and its manifest "

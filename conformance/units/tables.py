@@ -90,7 +90,7 @@ def _table(
     codes = CODES.astype(np.int8)
     if operator == "QUANTIZE":
         if profile.rounding == "double":
-            return quantize(codes, **quantizations)
+            return quantize(codes, input_quantization=inputs, output_quantization=output)
         (scale, zero_point), (out_scale, out_zero) = inputs.per_tensor(), output.per_tensor()
         pair = quantize_multiplier(float(scale) / float(out_scale))
         scaled = multiply_by_quantized_multiplier(CODES - zero_point, *pair, single=True)

@@ -144,10 +144,8 @@ def shown(case: OperatorCase, answer: ModelAnswer) -> ModelOutcome:
     for index in order:
         theirs, expected = answer.tensors[index], case.tensors[index]
         if theirs.shape != expected.shape or theirs.dtype != expected.dtype:
-            text = (
-                f"tensor {index} is {theirs.dtype} of shape {list(theirs.shape)}, not "
-                f"{expected.dtype} of {list(expected.shape)}"
-            )
+            shape = f"{theirs.dtype} of shape {list(theirs.shape)}"
+            text = f"tensor {index} is {shape}, not {expected.dtype} of {list(expected.shape)}"
             return ModelOutcome(CaseOutcome.SHAPE, text)
     found = ModelOutcome(CaseOutcome.EXACT)
     for index in order:
@@ -160,10 +158,8 @@ def shown(case: OperatorCase, answer: ModelAnswer) -> ModelOutcome:
         found = replace(found, outcome=outcome)
         if found.place is None:
             place = tuple(np.argwhere(wrong)[0].tolist())
-            text = (
-                f"tensor {index}, {int(wrong.sum())} of {wrong.size} elements, first at "
-                f"{list(place)}: {theirs[place]}, expected {expected[place]}"
-            )
+            first = f"first at {list(place)}: {theirs[place]}, expected {expected[place]}"
+            text = f"tensor {index}, {int(wrong.sum())} of {wrong.size} elements, {first}"
             found = ModelOutcome(outcome, text, (index, place))
     return found
 

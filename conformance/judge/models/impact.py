@@ -140,9 +140,8 @@ class Network:
         if not count:
             raise InputError("there are no inputs: give arrays whose first axis counts them")
         if labels is not None and (labels.shape != (count,) or labels.dtype.kind not in "iu"):
-            raise InputError(
-                f"labels must be {count} integers, not {labels.dtype} of {labels.shape}"
-            )
+            found = f"{labels.dtype} of {labels.shape}"
+            raise InputError(f"labels must be {count} integers, not {found}")
         self.labels = labels
         return frames_of(self.graph, arrays, count)
 

@@ -183,11 +183,8 @@ def zero_points(
     subject: OperatorRun, points: Callable[[OperatorRun], Mapping[int, Any]]
 ) -> Results:
     """Return the results with other zero points, by an input's position or `OUTPUT`."""
-    changed = {
-        position: with_zero_point(subject.stated(position), point)
-        for position, point in points(subject).items()
-    }
-    return run(subject.changed(changed))
+    wanted = points(subject).items()
+    return run(subject.changed({p: with_zero_point(subject.stated(p), z) for p, z in wanted}))
 
 
 def zero_points_ignored(*positions: int) -> Compute:
@@ -198,11 +195,7 @@ def zero_points_ignored(*positions: int) -> Compute:
 def swapped(first: int, second: int) -> Compute:
     """Return what computes with each other's zero point of two tensors."""
     pairs = {first: second, second: first}
-    return zero_points(
-        lambda subject: {
-            position: subject.stated(other).zero_point[0] for position, other in pairs.items()
-        }
-    )
+    return zero_points(lambda s: {p: s.stated(other).zero_point[0] for p, other in pairs.items()})
 
 
 INPUT_ZERO_POINT_IGNORED: Table = {
