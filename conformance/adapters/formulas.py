@@ -88,10 +88,8 @@ def _computed(what: str, text: str, columns: Columns) -> NDArray[Any]:
     names = sorted({each.id for each in ast.walk(tree) if isinstance(each, ast.Name)})
     used = [name for name in names if name in columns]
     if unknown := [name for name in names if name not in columns and name not in _FUNCTIONS]:
-        raise InputError(
-            f"{what}: {text!r}: no column {unknown[0]!r}; there are {', '.join(columns)}, and the "
-            f"functions {', '.join(_FUNCTIONS)}"
-        )
+        there = f"{', '.join(columns)}, and the functions {', '.join(_FUNCTIONS)}"
+        raise InputError(f"{what}: {text!r}: no column {unknown[0]!r}; there are {there}")
     globals_ = {"__builtins__": {}, **_FUNCTIONS}
     function = eval(f"lambda {', '.join(used)}: ({text.strip()})", globals_)
     if not used:

@@ -164,10 +164,8 @@ class MemoryMappedAdapter(RtlAdapter):
     ) -> dict[str, str]:
         """Return the module's ports by the names of a specification, whatever case they are in."""
         if unknown := sorted(set(named) - set(of.drives)):
-            raise InputError(
-                f"{self.name}.{what}: {kind} has no {', '.join(unknown)}; it has "
-                f"{', '.join(of.drives)}"
-            )
+            known = f"{kind} has no {', '.join(unknown)}; it has {', '.join(of.drives)}"
+            raise InputError(f"{self.name}.{what}: {known}")
         ports = {port.lower(): port for port in reversed([*self._ports])}
         found = dict[str, str]()
         for name, is_driven in of.drives.items():
@@ -227,10 +225,8 @@ class MemoryMappedAdapter(RtlAdapter):
         memory = self.memory.results if self.memory else {}
         columns = {column.name for column in self.kind.results}
         if set(self.results) | set(memory) != columns or set(self.results) & set(memory):
-            raise InputError(
-                f"{self.name}.results: must have, once each, the results of {self.unit}: "
-                f"{', '.join(sorted(columns))}"
-            )
+            needed = f"the results of {self.unit}: {', '.join(sorted(columns))}"
+            raise InputError(f"{self.name}.results: must have, once each, {needed}")
         if type(self.batch) is not int or self.batch < 1 or (self.batch > 1 and self.results):
             raise InputError(
                 f"{self.name}.batch: {self.batch!r}; more than 1 needs all results in memory"

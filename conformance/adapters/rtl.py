@@ -136,9 +136,8 @@ class RtlAdapter(UnitAdapter):
     def kind(self) -> UnitKind:
         """The unit's columns. Raises InputError if there is no such unit."""
         if self.unit not in UNIT_KINDS:
-            raise InputError(
-                f"{self.name}.unit: no unit {self.unit!r}; use {', '.join(UNIT_KINDS)}"
-            )
+            units = ", ".join(UNIT_KINDS)
+            raise InputError(f"{self.name}.unit: no unit {self.unit!r}; use {units}")
         return UNIT_KINDS[self.unit]
 
     def folder(self, what: str) -> Path:
@@ -196,10 +195,8 @@ class RtlAdapter(UnitAdapter):
             signature(kind).bind(**self.arguments)
             return kind(**self.arguments)
         except Exception as error:
-            place = self.component.rpartition(":")[0]
-            raise InputError(
-                f"{self.name}.component: cannot be made: {raised(error, place)}"
-            ) from None
+            why = raised(error, self.component.rpartition(":")[0])
+            raise InputError(f"{self.name}.component: cannot be made: {why}") from None
 
     @cached_property
     def _class(self) -> "type[Component]":
@@ -328,10 +325,9 @@ class RtlAdapter(UnitAdapter):
         columns = {column.name: column for column in self.kind.results}
         for name in (*columns, *outputs):
             if (name in columns) != (name in outputs):
-                raise InputError(
-                    f"{self.name}.outputs: must have the results of {self.unit}, "
-                    f"{', '.join(columns)}, not {', '.join(outputs) or 'none'}"
-                )
+                wanted = f"the results of {self.unit}, {', '.join(columns)}"
+                given = ", ".join(outputs) or "none"
+                raise InputError(f"{self.name}.outputs: must have {wanted}, not {given}")
         found = []
         for name, column in columns.items():
             what = f"{self.name}.outputs[{name!r}]"

@@ -163,11 +163,11 @@ class StreamAdapter(RtlAdapter):
         """Return the bits of a column's number in files."""
         columns = {column.name: column.bits for column in self.kind.results}
         for element, place in self._results[0]:
-            if element.width > columns[element.column]:
+            bits = columns[element.column]
+            if element.width > bits:
                 raise InputError(
                     f"{self.name}.outputs[{element.column!r}]: has {element.width} bits, and files "
-                    f"{columns[element.column]}; say which, as in "
-                    f'"{place.port}[{columns[element.column] - 1}:0]"'
+                    f'{bits}; say which, as in "{place.port}[{bits - 1}:0]"'
                 )
         return columns
 
