@@ -4,22 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lab.coverage.points import (
-    RESULT_TYPE,
-    Point,
-    Sample,
-    axis_place,
-    batch,
-    constant,
-    copied,
-    either,
-    flags,
-    given_axis,
-    one_of,
-    operand_type,
-    rank,
-    zero_points,
-)
+from lab.coverage import points
+from lab.coverage.points import Point, Sample, either, flags, one_of
 
 
 def _amounts() -> Point:
@@ -36,9 +22,13 @@ def _amounts() -> Point:
     return Point("amounts", (*names, "both sides", "none", "last axis"), observe)
 
 
-_PADDING = [*copied(range(1, 6)), *zero_points(), _amounts(), operand_type(1)]
+_PADDING = [*points.copied(range(1, 6)), *points.zero_points(), _amounts(), points.operand_type(1)]
 
-_BLOCKS = [*copied((4,)), batch(), one_of("block", (1, 2, 3), lambda s: s.options["block_size"])]
+_BLOCKS = [
+    *points.copied((4,)),
+    points.batch(),
+    one_of("block", (1, 2, 3), lambda s: s.options["block_size"]),
+]
 
 
 def _batches(*more: Point) -> list[Point]:
@@ -56,8 +46,8 @@ def _batches(*more: Point) -> list[Point]:
 
     bins = (*(f"{name} {axis}" for name in names for axis in ("rows", "columns")), "none")
     return [
-        *copied((3, 4), kept=False),
-        *zero_points(0),
+        *points.copied((3, 4), kept=False),
+        *points.zero_points(0),
         one_of("block of rows", (1, 2, 3), lambda s: s.array(1)[0]),
         Point(
             "block of columns", ("1", "2", "3"), lambda s: (str(b) for b in s.array(1)[1:].tolist())
@@ -75,8 +65,8 @@ def _resize() -> list[Point]:
         return lambda s: condition(*sizes(s, 1)) or condition(*sizes(s, 2))
 
     return [
-        *copied((4,)),
-        batch(),
+        *points.copied((4,)),
+        points.batch(),
         flags(
             "sampling",
             corners=lambda s: s.options["align_corners"] and not s.options["half_pixel_centers"],
@@ -120,7 +110,7 @@ def _strides(s: Sample) -> np.ndarray:
 MASKS = ("begin", "end", "ellipsis", "new_axis", "shrink_axis")
 
 STRIDED = [
-    *copied(range(1, 6)),
+    *points.copied(range(1, 6)),
     flags(
         "strides",
         one=lambda s: (_strides(s) == 1).any(),
@@ -153,8 +143,8 @@ def _indices() -> list[Point]:
         return rank - (batches % rank if rank and batches < 0 else batches)
 
     return [
-        *copied(range(1, 5)),
-        axis_place(lambda s: s.options["axis"]),
+        *points.copied(range(1, 5)),
+        points.axis_place(lambda s: s.options["axis"]),
         _INDEX_TYPE,
         flags(
             "indices",
@@ -201,12 +191,12 @@ def _coordinates(position: int, source: Callable[[Sample], tuple[int, ...]]) -> 
 
 COPYING: dict[str, list[Point]] = {
     "PAD": _PADDING,
-    "PADV2": [*_PADDING, constant("value", 2)],
-    "ASSIGN_VARIABLE": copied(range(6)),
-    "READ_VARIABLE": copied(range(6)),
+    "PADV2": [*_PADDING, points.constant("value", 2)],
+    "ASSIGN_VARIABLE": points.copied(range(6)),
+    "READ_VARIABLE": points.copied(range(6)),
     "BROADCAST_TO": [
-        *copied(range(6)),
-        operand_type(1),
+        *points.copied(range(6)),
+        points.operand_type(1),
         flags(
             "axes",
             new=lambda s: len(s.output.shape) > len(s.shape()),
@@ -217,14 +207,14 @@ COPYING: dict[str, list[Point]] = {
         ),
     ],
     "MIRROR_PAD": [
-        *copied(range(1, 6), kept=False),
+        *points.copied(range(1, 6), kept=False),
         _amounts(),
-        operand_type(1),
+        points.operand_type(1),
         one_of("mode", ("REFLECT", "SYMMETRIC"), lambda s: s.options["mode"]),
     ],
     "REVERSE_V2": [
-        *copied(range(1, 6)),
-        axis_place(given_axis(1)),
+        *points.copied(range(1, 6)),
+        points.axis_place(points.given_axis(1)),
         flags(
             "axes",
             one=lambda s: s.array(1).size == 1,
@@ -233,8 +223,8 @@ COPYING: dict[str, list[Point]] = {
         ),
     ],
     "TILE": [
-        *copied(range(1, 6)),
-        operand_type(1),
+        *points.copied(range(1, 6)),
+        points.operand_type(1),
         flags(
             "multiples",
             none=lambda s: (s.array(1) == 1).all(),
@@ -244,12 +234,12 @@ COPYING: dict[str, list[Point]] = {
         ),
     ],
     "RESHAPE": [
-        *copied(range(1, 6), kept=False),
+        *points.copied(range(1, 6), kept=False),
         one_of("rank of the result", (2, 3), lambda s: len(s.output.shape)),
         either("shape", "operand", "option", lambda s: s.tensor(1) is not None),
     ],
     "SQUEEZE": [
-        *copied(range(1, 9)),
+        *points.copied(range(1, 9)),
         flags(
             "dimensions",
             named=lambda s: len(s.options["squeeze_dims"]),
@@ -264,12 +254,12 @@ COPYING: dict[str, list[Point]] = {
         ),
     ],
     "EXPAND_DIMS": [
-        *copied(range(1, 6), kept=False),
-        axis_place(given_axis(1), 1),
-        operand_type(1),
+        *points.copied(range(1, 6), kept=False),
+        points.axis_place(points.given_axis(1), 1),
+        points.operand_type(1),
     ],
     "TRANSPOSE": [
-        *copied(range(1, 9)),
+        *points.copied(range(1, 9)),
         flags(
             "order",
             identity=lambda s: _order(s) == sorted(_order(s)),
@@ -279,10 +269,10 @@ COPYING: dict[str, list[Point]] = {
             counted_from_the_end=lambda s: (s.array(1) < 0).any(),
         ),
     ],
-    "SHAPE": [rank(range(1, 9)), RESULT_TYPE],
+    "SHAPE": [points.rank(range(1, 9)), points.RESULT_TYPE],
     "CONCATENATION": [
-        *copied(range(1, 7), kept=False),
-        axis_place(lambda s: s.options["axis"]),
+        *points.copied(range(1, 7), kept=False),
+        points.axis_place(lambda s: s.options["axis"]),
         _count("parts", lambda s: len(s.inputs)),
         flags(
             "parts kind",
@@ -291,25 +281,25 @@ COPYING: dict[str, list[Point]] = {
         ),
     ],
     "PACK": [
-        *copied(range(5), kept=False),
-        axis_place(lambda s: s.options["axis"], 1),
+        *points.copied(range(5), kept=False),
+        points.axis_place(lambda s: s.options["axis"], 1),
         _count("parts", lambda s: len(s.inputs)),
     ],
     "UNPACK": [
-        *copied(range(1, 5), kept=False),
-        axis_place(lambda s: s.options["axis"]),
+        *points.copied(range(1, 5), kept=False),
+        points.axis_place(lambda s: s.options["axis"]),
         _count("parts", lambda s: min(4, len(s.outputs))),
     ],
     "SPLIT": [
-        *copied(range(1, 6), 1, kept=False),
-        axis_place(given_axis(0), 0, 1),
+        *points.copied(range(1, 6), 1, kept=False),
+        points.axis_place(points.given_axis(0), 0, 1),
         _count("parts", lambda s: len(s.outputs)),
     ],
     "SPLIT_V": [
-        *copied(range(1, 6), kept=False),
-        axis_place(given_axis(2)),
+        *points.copied(range(1, 6), kept=False),
+        points.axis_place(points.given_axis(2)),
         _count("parts", lambda s: len(s.outputs)),
-        operand_type(1),
+        points.operand_type(1),
         flags(
             "sizes",
             all_given=lambda s: (s.array(1) >= 0).all(),
@@ -321,11 +311,11 @@ COPYING: dict[str, list[Point]] = {
     "DEPTH_TO_SPACE": _BLOCKS,
     "SPACE_TO_BATCH_ND": _batches(either("cut", "yes", "no", lambda s: (s.array(2) < 0).any())),
     "BATCH_TO_SPACE_ND": _batches(),
-    "RESIZE_BILINEAR": [*_resize(), *zero_points(0, output=False)],
+    "RESIZE_BILINEAR": [*_resize(), *points.zero_points(0, output=False)],
     "RESIZE_NEAREST_NEIGHBOR": _resize(),
     "DYNAMIC_UPDATE_SLICE": [
-        *copied(range(1, 6)),
-        operand_type(2),
+        *points.copied(range(1, 6)),
+        points.operand_type(2),
         flags(
             "start",
             clamped_to_0=lambda s: (s.array(2) < 0).any(),
@@ -335,19 +325,19 @@ COPYING: dict[str, list[Point]] = {
         flags("update", whole_tensor=lambda s: s.array(1).size == s.array().size),
     ],
     "GATHER_ND": [
-        *copied(range(1, 6)),
+        *points.copied(range(1, 6)),
         _INDEX_TYPE,
         *_coordinates(1, lambda s: s.shape()),
         flags("computed indices", one_coordinate=lambda s: s.is_computed(1)),
     ],
     "SCATTER_ND": [
-        *copied(range(1, 6), 1, kept=False),
+        *points.copied(range(1, 6), 1, kept=False),
         *_coordinates(0, lambda s: s.output.shape),
         either("zeros", "none", "some", lambda s: s.result.size == s.array(1).size),
     ],
     "SLICE": [
-        *copied(range(1, 8)),
-        operand_type(1),
+        *points.copied(range(1, 8)),
+        points.operand_type(1),
         flags(
             "begin", zero=lambda s: (s.array(1) == 0).any(), inside=lambda s: (s.array(1) > 0).any()
         ),

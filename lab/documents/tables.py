@@ -17,16 +17,7 @@ from eightfold.common.files import IMPORT_ROOT
 from eightfold.common.markers import markdown
 from eightfold.conformance import report as statement
 from eightfold.conformance.citation import UNSHOWN, mistakes_of_rule
-from eightfold.operators import OPERATORS
-from eightfold.operators.spec import (
-    ARITHMETIC,
-    GENERAL,
-    RESTRICTION,
-    RESULTS,
-    RULES,
-    SpecRule,
-    rule_at,
-)
+from eightfold.operators import OPERATORS, spec
 from eightfold.run import assessment as verdict
 from eightfold.run.report import result as run
 from eightfold.target.config import PRESETS, AcceleratorConfig
@@ -179,30 +170,30 @@ COVERED: dict[str, tuple[str, ...]] = {
 def rule_list() -> str:
     """Return a section for each row of the spec, and a paragraph with a heading for each rule."""
     lines = []
-    for operator, rules in groupby(RULES.values(), key=lambda rule: rule.operator):
-        lines.append(f"## {operator.capitalize() if operator == GENERAL else operator}\n")
+    for operator, rules in groupby(spec.RULES.values(), key=lambda rule: rule.operator):
+        lines.append(f"## {operator.capitalize() if operator == spec.GENERAL else operator}\n")
         for rule in rules:
             lines.append(f"### {rule.identity}\n\n{rule.text}\n")
             lines += [f"- {what}: {text}" for what, text in _known(rule) if text] + [""]
     return "\n".join(lines)
 
 
-def _known(rule: SpecRule) -> Iterator[tuple[str, str]]:
+def _known(rule: spec.SpecRule) -> Iterator[tuple[str, str]]:
     """Yield what is known of a rule: a title, and words."""
     yield "In the spec", rule.source.removeprefix("spec, ")
-    yield "`eightfold check`", code(rule.checks) or ARITHMETIC
+    yield "`eightfold check`", code(rule.checks) or spec.ARITHMETIC
     yield "[Coverage](testplan.md#functional-coverage)", ", ".join(points_of(rule))
     mistakes = mistakes_of_rule(rule)
     more = f", and {len(mistakes) - SHOWN} more" * (len(mistakes) > SHOWN)
     yield "[Mistakes](mistakes.md)", UNSHOWN.get(rule.identity) or code(mistakes[:SHOWN]) + more
 
 
-def points_of(rule: SpecRule) -> list[str]:
+def points_of(rule: spec.SpecRule) -> list[str]:
     """Return the points of coverage that are about a rule of a row."""
-    mine = COVERED.get(rule.place.removesuffix(f" {RESTRICTION}"), ())
-    others = {n for place in COVERED if rule_at(rule.operator, place) for n in COVERED[place]}
+    mine = COVERED.get(rule.place.removesuffix(f" {spec.RESTRICTION}"), ())
+    others = {n for place in COVERED if spec.rule_at(rule.operator, place) for n in COVERED[place]}
     names = [point.name for point in POINTS.get(rule.operator, ())]
-    return [n for n in names if (n not in others if rule.place == RESULTS else n in mine)]
+    return [n for n in names if (n not in others if rule.place == spec.RESULTS else n in mine)]
 
 
 def code(words: Iterable[str]) -> str:

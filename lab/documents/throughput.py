@@ -9,14 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from eightfold.cli.operator_list import (
-    Description,
-    Figure,
-    Figures,
-    describe_all,
-    measured,
-    throughput,
-)
+from eightfold.cli import operator_list
+from eightfold.cli.operator_list import Description, Figure, Figures
 from eightfold.common.markers import markdown
 from lab.documents.part import Part, number, percent, table_part
 from lab.documents.tables import golden_link
@@ -44,7 +38,7 @@ def reached(requirement: Requirement, figures: Figures) -> list[Reached]:
         if entry.requirement is not requirement:
             continue
         for series in entry.series[: 1 if requirement.first_only else None]:
-            value = throughput(figures[name][series.label])
+            value = operator_list.throughput(figures[name][series.label])
             assert value is not None, "an operator without cycles has no requirement"
             series_reached.append(Reached(name, series.label, value))
     return series_reached
@@ -136,14 +130,14 @@ def cycles_table(figures: Figures) -> str:
     for name, every in SERIES.items():
         for series in every:
             by_size = figures[name][series.label]
-            macs = throughput(by_size, macs=True) if by_size[-1].macs else None
+            macs = operator_list.throughput(by_size, macs=True) if by_size[-1].macs else None
             rows.append(
                 (
                     *(name, series.label, f"{series.counted}s"),
                     " / ".join(number(figure.elements) for figure in by_size),
                     *(number(figure.cycles) for figure in by_size),
                     *(f"{figure.cycles / figure.elements:.3f}" for figure in by_size),
-                    _rate(throughput(by_size)),
+                    _rate(operator_list.throughput(by_size)),
                     "" if macs is None else f"{macs:.0f}",
                     _rate(_from_memory(by_size)),
                 )
@@ -204,13 +198,13 @@ def requirement_table(figures: Figures) -> str:
     return markdown(head, rows)
 
 
-def parts(figures: Callable[[], Figures] = measured) -> Iterator[Part]:
+def parts(figures: Callable[[], Figures] = operator_list.measured) -> Iterator[Part]:
     """Yield the parts of the documents that follow from measured figures."""
     cycles = Path("docs/figures/throughput.md")
     yield table_part(
         "supported operators",
         Path("docs/operators.md"),
-        lambda: supported_table(describe_all(figures())),
+        lambda: supported_table(operator_list.describe_all(figures())),
     )
     yield table_part(
         "throughput goals", Path("docs/throughput.md"), lambda: requirement_table(figures())

@@ -15,15 +15,7 @@ import numpy as np
 from eightfold.common.child import Child, Closing, NoAnswer, ending
 from eightfold.model import normalize_dimensions
 from eightfold.operators import load_model
-from eightfold.run.reference.oracle import (
-    Oracle,
-    OracleAborted,
-    OracleRejected,
-    deviates,
-    differ,
-    litert_tensors,
-    with_state,
-)
+from eightfold.run.reference import oracle
 from lab.hostile.subject import STEPS, Step, examine, fitting_inputs, inferences
 
 
@@ -67,9 +59,9 @@ def reason_for(message: str) -> Reason | None:
 
 
 @cache
-def _oracle() -> Oracle:
+def _oracle() -> oracle.Oracle:
     """Return the oracle of this process, which is kept between files."""
-    return Oracle(timeout=600.0)  # what limits it is the processor time of the process
+    return oracle.Oracle(timeout=600.0)  # what limits it is the processor time of the process
 
 
 @dataclass(frozen=True)
@@ -92,21 +84,21 @@ def ask_litert(
     ``content``: a file that loads. ``given``: as for `lab.hostile.subject.examine`. ``computed``:
     golden's tensors by index; empty: only whether LiteRT runs it.
     """
-    oracle = _oracle()
+    litert = _oracle()
     graph = load_model(content)
     inputs = fitting_inputs(graph, given)
     model = normalize_dimensions(content) if graph.notes() else content
     try:
         expected: dict[int, np.ndarray] = {}
         for frame in range(inferences(graph)):
-            expected = with_state(graph, oracle.run(model, inputs, next_frame=frame > 0))
-        if computed and deviates(graph):  # each operator alone
-            expected = litert_tensors(oracle, model, graph, inputs, computed)
-    except OracleRejected as error:
+            expected = oracle.with_state(graph, litert.run(model, inputs, next_frame=frame > 0))
+        if computed and oracle.deviates(graph):  # each operator alone
+            expected = oracle.litert_tensors(litert, model, graph, inputs, computed)
+    except oracle.OracleRejected as error:
         at_run = "failed to invoke" in str(error)
         yield Opinion("failed" if at_run else "rejected", str(error))
         return
-    except OracleAborted as error:
+    except oracle.OracleAborted as error:
         yield Opinion("aborted", str(error))
         return
     for operator in graph.operators:
@@ -122,7 +114,7 @@ def difference(got: np.ndarray, expected: np.ndarray) -> str:
     """Return how two tensors differ, empty if not; NaN equals NaN."""
     if got.shape != expected.shape or got.dtype != expected.dtype:
         return f"{got.dtype}{list(got.shape)}, not {expected.dtype}{list(expected.shape)}"
-    different = np.argwhere(differ(got, expected))
+    different = np.argwhere(oracle.differ(got, expected))
     if not different.size:
         return ""
     place = tuple(different[0].tolist())

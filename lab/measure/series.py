@@ -12,27 +12,8 @@ from typing import Any
 import numpy as np
 
 from eightfold.compiler.lower.pointwise import FROM_ZERO_POINT
-from lab.measure.models import (
-    CONTIGUOUS,
-    INPUTS,
-    OUTPUTS,
-    POOLS,
-    QUARTER,
-    REDUCTIONS,
-    SCALE,
-    SIZES,
-    SOFTMAX,
-    TABLES,
-    TWO_OPERANDS,
-    WEIGHTS,
-    ZERO_POINT,
-    CatalogueEntry,
-    MeasuredModel,
-    Requirement,
-    Series,
-    Size,
-    Workload,
-)
+from lab.measure import models
+from lab.measure.models import CatalogueEntry, MeasuredModel, Series, Size, Workload
 
 ROW = 256
 """Elements of a row, where rows are long."""
@@ -48,9 +29,9 @@ WIDTH = 64
 def _each(
     build: Callable[[MeasuredModel, Size, Any], Workload],
     choices: Mapping[str, Any],
-    counted: str = OUTPUTS,
+    counted: str = models.OUTPUTS,
     unit: str = "",
-    largest: Size = SIZES[-1],
+    largest: Size = models.SIZES[-1],
 ) -> tuple[Series, ...]:
     """Return a series by each label, of the models that ``build`` makes of what it stands for."""
     return tuple(
@@ -62,8 +43,8 @@ def _each(
 def _by_label(
     choices: Mapping[str, Any] | Callable[[str], Mapping[str, Any]],
     unit: str = "",
-    counted: str = OUTPUTS,
-    largest: Size = SIZES[-1],
+    counted: str = models.OUTPUTS,
+    largest: Size = models.SIZES[-1],
 ) -> Callable[[Callable[..., Workload]], Callable[..., tuple[Series, ...]]]:
     """Let a function that builds a model of an operator return the series of that, by its name.
 
@@ -92,11 +73,11 @@ def unary(
     *,
     dtype: type[np.generic] = np.int8,
     label: str = "any shape",
-    largest: Size = SIZES[-1],
+    largest: Size = models.SIZES[-1],
     **options: Any,
 ) -> tuple[Series, ...]:
     """Return the series of a function of one element."""
-    zero_point = -128 if name in FROM_ZERO_POINT else ZERO_POINT  # no code is refused
+    zero_point = -128 if name in FROM_ZERO_POINT else models.ZERO_POINT  # no code is refused
 
     def build(model: MeasuredModel, size: Size) -> Workload:
         operand = model.operand(size.image, dtype, zero_point=zero_point)
@@ -107,14 +88,14 @@ def unary(
 
 
 def binary(
-    name: str, dtype: type[np.generic] = np.int8, largest: Size = SIZES[-1]
+    name: str, dtype: type[np.generic] = np.int8, largest: Size = models.SIZES[-1]
 ) -> tuple[Series, ...]:
     """Return the series of a function of two elements, the second also broadcast.
 
     Those of SELECT and SELECT_V2 have a condition before them.
     """
     same = ("MAXIMUM", "MINIMUM", "SELECT", "SELECT_V2")  # by the spec, or as converters have it
-    zero_point = ZERO_POINT if name in same else -7
+    zero_point = models.ZERO_POINT if name in same else -7
 
     def build(model: MeasuredModel, size: Size, repeated: str) -> Workload:
         shapes = {"": size.image, "channel": (size.depth,), "all": (1,)}
@@ -132,7 +113,7 @@ def binary(
     )
 
 
-@_by_label({"2x2, stride 2": (2, 2), "3x3, stride 1": (3, 1)}, "element of a window", INPUTS)
+@_by_label({"2x2, stride 2": (2, 2), "3x3, stride 1": (3, 1)}, "element of a window", models.INPUTS)
 def pool(model: MeasuredModel, size: Size, name: str, window: tuple[int, int]) -> Workload:
     """Build a pool of disjoint windows, or of overlapping ones."""
     kernel, stride = window
@@ -169,7 +150,7 @@ def reduction(name: str, dtype: type[np.generic] = np.int8) -> tuple[Series, ...
         return Workload(size.elements, shape[0] if length else None)
 
     pixels = {"height" if one else "height and width": 0}
-    return (*_each(build, ROWS, INPUTS, "row"), *_each(build, pixels, INPUTS))
+    return (*_each(build, ROWS, models.INPUTS, "row"), *_each(build, pixels, models.INPUTS))
 
 
 def _weights(model: MeasuredModel, shape: tuple[int, ...], axis: int = 0) -> list[int]:
@@ -186,7 +167,7 @@ def _weights(model: MeasuredModel, shape: tuple[int, ...], axis: int = 0) -> lis
     bias = np.arange(channels, dtype=np.int32) * 100 - 50 * channels
     return [
         model.codes(shape, "weights", scale=scales, axis=axis),
-        model.constant(bias, scale=np.float32(SCALE) * scales, name="bias"),
+        model.constant(bias, scale=np.float32(models.SCALE) * scales, name="bias"),
     ]
 
 
@@ -234,12 +215,14 @@ def dense() -> tuple[Series, ...]:
         return Workload(size.elements)
 
     return (
-        Series("batch 1", single, WEIGHTS),
-        Series(f"{WIDTH} inputs, {WIDTH} outputs", batched, OUTPUTS),
+        Series("batch 1", single, models.WEIGHTS),
+        Series(f"{WIDTH} inputs, {WIDTH} outputs", batched, models.OUTPUTS),
     )
 
 
-@_by_label({"two computed operands": True, "constant second operand": False}, largest=QUARTER)
+@_by_label(
+    {"two computed operands": True, "constant second operand": False}, largest=models.QUARTER
+)
 def products(model: MeasuredModel, size: Size, name: str, computed: bool) -> Workload:
     """Build BATCH_MATMUL of 4 matrices by as many computed ones, or by a constant."""
     count = 1 << (size.elements.bit_length() - 1) // 2
@@ -252,7 +235,7 @@ def products(model: MeasuredModel, size: Size, name: str, computed: bool) -> Wor
 
 def _entries(
     make: Callable[[str], tuple[Series, ...]],
-    requirement: Requirement | None,
+    requirement: models.Requirement | None,
     *names: str,
     limit: str = "",
 ) -> dict[str, CatalogueEntry]:
@@ -268,23 +251,25 @@ COMPUTING: dict[str, CatalogueEntry] = {
     ),
     **_entries(
         binary,
-        TWO_OPERANDS,
+        models.TWO_OPERANDS,
         *("ADD", "MAXIMUM", "MINIMUM", "MUL", "SUB"),
         *("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),
     ),
-    **_entries(partial(binary, dtype=np.bool_), TWO_OPERANDS, "LOGICAL_AND", "LOGICAL_OR"),
+    **_entries(partial(binary, dtype=np.bool_), models.TWO_OPERANDS, "LOGICAL_AND", "LOGICAL_OR"),
     **_entries(
-        partial(binary, largest=QUARTER),
+        partial(binary, largest=models.QUARTER),
         None,
         "DIV",
         limit="a computed divisor of 0: `run` refuses it, a stream ends with the error INDEX",
     ),
-    **_entries(partial(binary, largest=QUARTER), None, "SQUARED_DIFFERENCE", "SELECT_V2"),
-    "SELECT": CatalogueEntry(binary("SELECT", largest=QUARTER)[:1], None),
-    **_entries(binary, TWO_OPERANDS, "PRELU", limit="slopes are broadcast, the input is not"),
+    **_entries(partial(binary, largest=models.QUARTER), None, "SQUARED_DIFFERENCE", "SELECT_V2"),
+    "SELECT": CatalogueEntry(binary("SELECT", largest=models.QUARTER)[:1], None),
+    **_entries(
+        binary, models.TWO_OPERANDS, "PRELU", limit="slopes are broadcast, the input is not"
+    ),
     **_entries(
         unary,
-        TABLES,
+        models.TABLES,
         *("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),
         *("ABS", "ELU", "EXP", "GELU", "HARD_SWISH", "LOG", "LOGISTIC"),
         *("NEG", "RSQRT", "SQRT", "TANH"),
@@ -292,27 +277,30 @@ COMPUTING: dict[str, CatalogueEntry] = {
     "CAST": CatalogueEntry(
         (
             *unary("CAST", label="to bool", out_data_type="BOOL"),
-            *unary("CAST", label="to int32", largest=QUARTER, out_data_type="INT32"),
+            *unary("CAST", label="to int32", largest=models.QUARTER, out_data_type="INT32"),
         ),
         None,
         "no float32",
     ),
-    "LOGICAL_NOT": CatalogueEntry(unary("LOGICAL_NOT", dtype=np.bool_), TABLES),
-    "LEAKY_RELU": CatalogueEntry(unary("LEAKY_RELU", alpha=0.1), TABLES),
-    "QUANTIZE": CatalogueEntry(unary("QUANTIZE", (0.07, -9)), TABLES),
-    **_entries(pool, POOLS, "AVERAGE_POOL_2D", "MAX_POOL_2D", limit="rank 4"),
-    **_entries(reduction, REDUCTIONS, "MEAN", "SUM"),
-    **_entries(partial(reduction, dtype=np.bool_), REDUCTIONS, "REDUCE_ALL", "REDUCE_ANY"),
+    "LOGICAL_NOT": CatalogueEntry(unary("LOGICAL_NOT", dtype=np.bool_), models.TABLES),
+    "LEAKY_RELU": CatalogueEntry(unary("LEAKY_RELU", alpha=0.1), models.TABLES),
+    "QUANTIZE": CatalogueEntry(unary("QUANTIZE", (0.07, -9)), models.TABLES),
+    **_entries(pool, models.POOLS, "AVERAGE_POOL_2D", "MAX_POOL_2D", limit="rank 4"),
+    **_entries(reduction, models.REDUCTIONS, "MEAN", "SUM"),
+    **_entries(partial(reduction, dtype=np.bool_), models.REDUCTIONS, "REDUCE_ALL", "REDUCE_ANY"),
     **_entries(
         reduction,
-        REDUCTIONS,
+        models.REDUCTIONS,
         *("REDUCE_MAX", "REDUCE_MIN"),
         limit="one scale and zero point for input and output",
     ),
     **_entries(
-        reduction, REDUCTIONS, *("ARG_MAX", "ARG_MIN"), limit="one axis, of at most 65,535 elements"
+        reduction,
+        models.REDUCTIONS,
+        *("ARG_MAX", "ARG_MIN"),
+        limit="one axis, of at most 65,535 elements",
     ),
-    "SOFTMAX": CatalogueEntry(rows("SOFTMAX", beta=1.0), SOFTMAX),
+    "SOFTMAX": CatalogueEntry(rows("SOFTMAX", beta=1.0), models.SOFTMAX),
     **_entries(rows, None, "LOG_SOFTMAX", "L2_NORMALIZATION"),
     "CONV_2D": CatalogueEntry(convolution("CONV_2D"), None, "rank 4, with a bias"),
     "DEPTHWISE_CONV_2D": CatalogueEntry(depthwise("DEPTHWISE_CONV_2D"), None, "rank 4"),
@@ -505,7 +493,9 @@ def _renamed(model: MeasuredModel, size: Size, name: str, _: None) -> Workload:
 @_by_label({"any shape": None})
 def _variable(model: MeasuredModel, size: Size, name: str, _: None) -> Workload:
     """Build an operator on a variable that is read, and then assigned."""
-    handle = model.variable(np.zeros(size.image, np.int8), scale=SCALE, zero_point=ZERO_POINT)
+    handle = model.variable(
+        np.zeros(size.image, np.int8), scale=models.SCALE, zero_point=models.ZERO_POINT
+    )
     value = model.operand(size.image)
     model.subject("READ_VARIABLE", [handle])
     model.operator("ASSIGN_VARIABLE", [handle, value], [])
@@ -528,26 +518,29 @@ COPYING: dict[str, CatalogueEntry] = {
     **_entries(_variable, None, "ASSIGN_VARIABLE", "READ_VARIABLE"),
     **_entries(
         _blocks,
-        CONTIGUOUS,
+        models.CONTIGUOUS,
         *("BATCH_TO_SPACE_ND", "DEPTH_TO_SPACE", "SPACE_TO_BATCH_ND", "SPACE_TO_DEPTH"),
     ),
-    **_entries(_along, CONTIGUOUS, "BROADCAST_TO", "TILE"),
+    **_entries(_along, models.CONTIGUOUS, "BROADCAST_TO", "TILE"),
     **_entries(_along, None, "DYNAMIC_UPDATE_SLICE", "REVERSE_V2"),
     **_entries(_along, None, "SCATTER_ND", limit="no two indices the same"),
-    **_entries(_joined, CONTIGUOUS, "CONCATENATION", "PACK"),
-    **_entries(_apart, CONTIGUOUS, "SPLIT", "SPLIT_V", "UNPACK"),
+    **_entries(_joined, models.CONTIGUOUS, "CONCATENATION", "PACK"),
+    **_entries(_apart, models.CONTIGUOUS, "SPLIT", "SPLIT_V", "UNPACK"),
     **_entries(_renamed, None, "EXPAND_DIMS", "RESHAPE", "SQUEEZE"),
-    **_entries(_gathered, CONTIGUOUS, "GATHER", limit=_OUTSIDE),
+    **_entries(_gathered, models.CONTIGUOUS, "GATHER", limit=_OUTSIDE),
     **_entries(
-        _gathered, CONTIGUOUS, "GATHER_ND", limit=f"computed indices of one coordinate; {_OUTSIDE}"
+        _gathered,
+        models.CONTIGUOUS,
+        "GATHER_ND",
+        limit=f"computed indices of one coordinate; {_OUTSIDE}",
     ),
-    **_entries(_padded, CONTIGUOUS, "PAD", "PADV2"),
+    **_entries(_padded, models.CONTIGUOUS, "PAD", "PADV2"),
     **_entries(_padded, None, "MIRROR_PAD"),
-    **_entries(_resized, CONTIGUOUS, "RESIZE_NEAREST_NEIGHBOR"),
+    **_entries(_resized, models.CONTIGUOUS, "RESIZE_NEAREST_NEIGHBOR"),
     **_entries(_resized, None, "RESIZE_BILINEAR", limit=_CENTERS),
     **_entries(_shape, None, "SHAPE"),
-    **_entries(_sliced, CONTIGUOUS, "SLICE", "STRIDED_SLICE"),
-    **_entries(_transposed, CONTIGUOUS, "TRANSPOSE"),
+    **_entries(_sliced, models.CONTIGUOUS, "SLICE", "STRIDED_SLICE"),
+    **_entries(_transposed, models.CONTIGUOUS, "TRANSPOSE"),
 }
 """By the operator's name."""
 

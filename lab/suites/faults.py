@@ -20,14 +20,7 @@ from eightfold.operators import run_graph
 from eightfold.sim.simulator.system import Place, Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 from lab.gates import accelerator_source
-from lab.suites.common import (
-    SIMULATED,
-    Found,
-    accelerator_designs,
-    against_golden,
-    plan_in_units,
-    run_each,
-)
+from lab.suites import common
 from lab.suites.networks import Network, make_network
 
 FAULTS = 12
@@ -125,10 +118,10 @@ def wrong_end(fault: Run, result: RunResult) -> str:
     return f"ended with {result.error.name}, done {result.done}, in place of {names}"
 
 
-def _wrong_run(made: Network, golden: dict[int, np.ndarray], result: RunResult) -> Found:
+def _wrong_run(made: Network, golden: dict[int, np.ndarray], result: RunResult) -> common.Found:
     if not result.done:
         return f"the good run after it ended with {result.error.name}", Evidence()
-    found = against_golden(made.graph, made.outputs(result), golden)
+    found = common.against_golden(made.graph, made.outputs(result), golden)
     return (f"the good run after it differs: {found[0]}", found[1]) if found else None
 
 
@@ -145,10 +138,10 @@ def _described(fault: Run) -> str:
 SUITE = Suite(
     name="faults",
     text="bus errors, resets and short streams in random networks, a good run after each",
-    run=run_each(_case),
-    plan=plan_in_units("faults", 1),
-    options=SIMULATED,
+    run=common.run_each(_case),
+    plan=common.plan_in_units("faults", 1),
+    options=common.SIMULATED,
     cases=10,
     backends=("verilator", "icarus"),
-    designs=accelerator_designs,
+    designs=common.accelerator_designs,
 )

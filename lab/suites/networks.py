@@ -27,22 +27,8 @@ from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from lab.gates import accelerator_source
 from lab.hostile.subject import fitting_inputs, run_compiled, run_prepared
-from lab.suites.common import (
-    SIMULATED,
-    Drawn,
-    Found,
-    Tensors,
-    accelerator_designs,
-    against_golden,
-    compare,
-    compared_case,
-    golden_case,
-    golden_reference,
-    plan_in_units,
-    random_config,
-    refused_case,
-    together_or_alone,
-)
+from lab.suites import common
+from lab.suites.common import Drawn, Found, Tensors
 from lab.suites.operators import MOST_ELEMENTS
 from lab.suites.shrink import Budget, part_of, shrink
 
@@ -81,7 +67,7 @@ def in_golden(unit: Unit, seed: int, budget: Budget) -> Case:
         reference = cast(Reference, unit.reference)
         return differs_on_machine(graph, values, seed, reference) if is_odd(seed) else None
 
-    judge = partial(golden_case, unit, seed, further=on_machine)
+    judge = partial(common.golden_case, unit, seed, further=on_machine)
     return smaller_network(judge(model, inputs), model, inputs, judge, budget, unit.reference)
 
 
@@ -160,10 +146,10 @@ def _on_rtl(unit: Unit, trace: Path | None, budget: Budget) -> list[Case]:
         try:
             made.append((make_odd_network if is_odd(seed) else make_network)(unit, seed))
         except InputError as error:
-            cases.append(refused_case(seed, "", str(error)))
+            cases.append(common.refused_case(seed, "", str(error)))
         except Exception as error:
             cases.append(error_case(seed, "", error))
-    found = together_or_alone(_simulated, unit, made, trace)
+    found = common.together_or_alone(_simulated, unit, made, trace)
     cases += [_smaller(unit, each, case, budget) for each, case in zip(made, found, strict=True)]
     return sorted(cases, key=lambda case: case.seed)
 
@@ -200,8 +186,8 @@ def _simulated(unit: Unit, made: Sequence[Network], trace: Path | None) -> list[
 def _compared(unit: Unit, made: Network, runs: Sequence[dict[int, np.ndarray]]) -> Case:
     for given, tensors in zip(made.batch, runs, strict=True):
         golden = run_graph(made.graph, given, cast(Reference, unit.reference))
-        if found := against_golden(made.graph, tensors, golden):
-            return compared_case(made.seed, "", made.model, given, found)
+        if found := common.against_golden(made.graph, tensors, golden):
+            return common.compared_case(made.seed, "", made.model, given, found)
     return Case(seed=made.seed, verdict="passed")
 
 
@@ -322,7 +308,7 @@ def differs_on_machine(graph: Graph, values: Tensors, seed: int, reference: Refe
     golden's tensors, and the inputs. ``seed``: of the configuration, and of the order in which
     engines take their turns. What is returned is as of `lab.suites.common.compare`.
     """
-    config = random_config(np.random.default_rng([0x0DD, seed]))
+    config = common.random_config(np.random.default_rng([0x0DD, seed]))
     size = f"{config.lanes}x{config.width}"
     network = compile_network(graph, config, reference, fallback=True, keep=True)
     for segment in network.segments:
@@ -330,13 +316,13 @@ def differs_on_machine(graph: Graph, values: Tensors, seed: int, reference: Refe
             continue
         got = run_compiled(segment.compiled, graph, values, seed=seed)
         names = (f"commands for {size}", "golden")
-        if found := compare(graph, segment.operators, values, got, values, names):
+        if found := common.compare(graph, segment.operators, values, got, values, names):
             return _of(config, found)
     prepared = prepare(graph, config, reference, fallback=True, keep=seed % 8 < 4)
     got = _rewritten(prepared, values, seed, reference)
     names = (f"rewritten commands for {size}", "golden")
     shown = [o for o in graph.operators if got.keys() >= set(o.outputs)]
-    found = compare(graph, shown, values, got, values, names)
+    found = common.compare(graph, shown, values, got, values, names)
     return None if found is None else _of(config, found)
 
 
@@ -366,10 +352,10 @@ SUITE = Suite(
     name="networks",
     text="random networks of several operators, every tensor; each fourth is an odd one",
     run=run,
-    plan=plan_in_units("networks", TOGETHER),
-    options=SIMULATED,
+    plan=common.plan_in_units("networks", TOGETHER),
+    options=common.SIMULATED,
     cases=100,
     backends=("golden", "verilator", "icarus"),
-    runtime=golden_reference,
-    designs=accelerator_designs,
+    runtime=common.golden_reference,
+    designs=common.accelerator_designs,
 )

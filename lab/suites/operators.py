@@ -23,20 +23,8 @@ from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from lab.coverage import EXCLUDED, covered, every_bin
 from lab.gates import netlist_source
-from lab.suites.common import (
-    SIMULATED,
-    Drawn,
-    Request,
-    accelerator_designs,
-    against_golden,
-    compared_case,
-    golden_case,
-    golden_reference,
-    planned,
-    refused_case,
-    together_or_alone,
-    undefined,
-)
+from lab.suites import common
+from lab.suites.common import Drawn, Request
 
 TOGETHER = {"golden": 200, "verilator": 100, "icarus": 8}
 """Models of a unit, so that starting a simulator is a small share; docs/campaigns.md has costs."""
@@ -96,7 +84,7 @@ def _in_golden(unit: Unit, seed: int) -> Case:
         model, inputs = make(unit.operator, case_rng(unit.operator, seed))
     except Exception as error:
         return error_case(seed, unit.operator, error)
-    return golden_case(unit, seed, model, inputs)
+    return common.golden_case(unit, seed, model, inputs)
 
 
 @dataclass(frozen=True)
@@ -118,7 +106,7 @@ def parts(unit: Unit) -> tuple[list[Part], list[Case]]:
             refused.append(error_case(seed, unit.operator, error))
             continue
         if reason := _not_for_rtl(unit, graph):
-            refused.append(refused_case(seed, unit.operator, reason))
+            refused.append(common.refused_case(seed, unit.operator, reason))
         else:
             taken.append(Part(seed, model, graph, unit.operator, inputs))
     return taken, refused
@@ -130,7 +118,7 @@ def _not_for_rtl(unit: Unit, graph: Graph) -> str:
     elements = sum(int(np.prod(tensor.shape)) for tensor in graph.tensors)
     if unit.backend == "icarus" and elements > MOST_ELEMENTS:
         return f"more than {MOST_ELEMENTS} elements, which take Icarus too long"
-    return undefined(unit, graph)
+    return common.undefined(unit, graph)
 
 
 def _on_rtl(unit: Unit, trace: Path | None) -> Result:
@@ -144,7 +132,7 @@ def _on_rtl(unit: Unit, trace: Path | None) -> Result:
             hits.update(seen)
         return found
 
-    cases += together_or_alone(simulate, unit, taken, trace)
+    cases += common.together_or_alone(simulate, unit, taken, trace)
     return Result(sorted(cases, key=lambda case: case.seed), hits)
 
 
@@ -177,8 +165,8 @@ def simulate_parts(
             for values in (ran.tensors, golden)
         )
         base = mine.stop
-        found = against_golden(part.graph, got, expected)
-        cases.append(compared_case(part.seed, part.operator, part.model, part.inputs, found))
+        found = common.against_golden(part.graph, got, expected)
+        cases.append(common.compared_case(part.seed, part.operator, part.model, part.inputs, found))
     if not unit.coverage:
         return cases, {}
     (stream,) = network.streams
@@ -196,7 +184,7 @@ SUITE = Suite(
     name="operators",
     text="random models of one operator each",
     run=run,
-    plan=planned(plan),
+    plan=common.planned(plan),
     options=(
         click.Option(
             ["--operators"],
@@ -205,7 +193,7 @@ SUITE = Suite(
             metavar="NAMES",
             help="CONV_2D,ADD for example.",
         ),
-        *SIMULATED,
+        *common.SIMULATED,
         click.Option(
             ["--coverage"],
             is_flag=True,
@@ -214,7 +202,7 @@ SUITE = Suite(
     ),
     cases=200,
     backends=("golden", "verilator", "icarus"),
-    runtime=golden_reference,
-    designs=accelerator_designs,
+    runtime=common.golden_reference,
+    designs=common.accelerator_designs,
     bins=_bins,
 )

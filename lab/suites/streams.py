@@ -29,14 +29,7 @@ from eightfold.sim.stimuli.commands import BEGIN, END, Mutation, mutated, random
 from eightfold.sim.stimuli.programs import BEHIND, WINDOW, Item, Program, ProgramRandom, stream
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import MemoryTiming
-from lab.suites.common import (
-    BACKEND,
-    CONFIG,
-    SEED,
-    STALL,
-    accelerator_designs,
-    plan_in_units,
-)
+from lab.suites import common
 from lab.suites.shrink import Budget, shrink
 
 TOGETHER = 100
@@ -439,9 +432,9 @@ SUITE = Suite(
     name="streams",
     text="random and mutated command streams, disturbed, a good run behind each",
     run=run,
-    plan=plan_in_units("streams", TOGETHER),
-    options=(SEED, BACKEND, CONFIG, STALL),
+    plan=common.plan_in_units("streams", TOGETHER),
+    options=(common.SEED, common.BACKEND, common.CONFIG, common.STALL),
     cases=400,
     backends=("verilator", "icarus"),
-    designs=accelerator_designs,
+    designs=common.accelerator_designs,
 )

@@ -212,7 +212,7 @@ def test_a_good_run_that_is_wrong_behind_a_fault_is_told(monkeypatch: pytest.Mon
         return ended(ErrorCode.AXI_READ if of_commands else ErrorCode.NONE)
 
     monkeypatch.setattr(faults, "run_system", system)
-    monkeypatch.setattr(faults, "against_golden", lambda *_: None)
+    monkeypatch.setattr(common, "against_golden", lambda *_: None)
     monkeypatch.setattr(RunResult, "tensor", lambda *_: np.zeros(1, np.int8))
     unit = replace(only("networks", "verilator"), suite="faults", count=1)
     (case,) = suites()["faults"].run(unit, None).cases
