@@ -9,15 +9,8 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from eightfold.hw.ports import BURST
+from eightfold.sim.bench import support
 from eightfold.sim.bench.stream import StreamSource, watchdog
-from eightfold.sim.bench.support import (
-    clock_cycles,
-    each_cycle,
-    parameters,
-    rng,
-    stall_rng,
-    start_clock_and_reset,
-)
 
 BOUNDARY = 4096
 """Bytes that no burst crosses a multiple of."""
@@ -203,7 +196,7 @@ class AxiMemory:
         self.contents, self.port, self.latency = contents, port, latency
         self.stall, self.errors = stall, errors
         self._dut, self._prefix = dut, prefix
-        self._rng = stall_rng(prefix)
+        self._rng = support.stall_rng(prefix)
         for name in ("arready", "rvalid", "awready", "wready", "bvalid", "rid", "bid"):
             if hasattr(dut, prefix + name):
                 self._signal(name).value = 0
@@ -314,9 +307,9 @@ class AxiBench:
     ) -> None:
         self.dut, self.beats, self.requests = dut, beats, requests
         self.streams = list(requests)
-        self.rng = rng(stream)
-        self.port: int = parameters()["port"]
-        self.contents = bytearray(rng(0).bytes(beats * self.port))
+        self.rng = support.rng(stream)
+        self.port: int = support.parameters()["port"]
+        self.contents = bytearray(support.rng(0).bytes(beats * self.port))
         self.checker = AxiChecker(dut, self.PREFIX, self.port)
         self.memory = AxiMemory(dut, self.PREFIX, self.contents, self.port, **memory)
         dut.stop.value = 0
@@ -328,10 +321,10 @@ class AxiBench:
 
     async def start(self, memory: bool = True) -> None:
         """Reset, and start everything that runs by itself; ``memory``: so does the bench's own."""
-        await start_clock_and_reset(self.dut)
+        await support.start_clock_and_reset(self.dut)
         if memory:
             self.memory.start()
-        each_cycle(self.dut, self.checker.step)
+        support.each_cycle(self.dut, self.checker.step)
         cocotb.start_soon(watchdog(self.streams, 4000))
 
     def bursts(self, count: int) -> list[tuple[int, int]]:
@@ -347,7 +340,7 @@ class AxiBench:
 
     async def rest(self) -> None:
         """Wait a little longer, and check that nothing is left."""
-        await clock_cycles(self.dut, 4)
+        await support.clock_cycles(self.dut, 4)
         assert self.dut.idle.value == 1
         assert self.checker.idle
 
@@ -356,17 +349,17 @@ class AxiBench:
 
         ``channel``: of the addresses.
         """
-        await clock_cycles(self.dut, int(self.rng.integers(1, longest)))
+        await support.clock_cycles(self.dut, int(self.rng.integers(1, longest)))
         self.dut.stop.value = 1
-        await clock_cycles(self.dut, 1)
+        await support.clock_cycles(self.dut, 1)
         begun = self.begun
         for _ in range(3000):
-            await clock_cycles(self.dut, 1)
+            await support.clock_cycles(self.dut, 1)
             if self.dut.idle.value:
                 break
         assert self.dut.idle.value == 1
         assert self.checker.idle
-        await clock_cycles(self.dut, 20)
+        await support.clock_cycles(self.dut, 20)
         assert self.dut.idle.value == 1
         assert self.begun - begun <= 1
         assert self.checker.transfers[channel] == self.begun

@@ -10,17 +10,9 @@ import cocotb
 from eightfold import isa
 from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.ports import BURST
+from eightfold.sim.bench import support
 from eightfold.sim.bench.scoreboard import StreamScoreboard
 from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
-from eightfold.sim.bench.support import (
-    clock_cycles,
-    configuration,
-    cycle,
-    each_cycle,
-    rng,
-    stall_rng,
-    start_clock_and_reset,
-)
 
 
 def burst_addresses(request: int, port: int) -> list[int]:
@@ -51,7 +43,7 @@ class MemoryPort:
     def __init__(self, dut: Any, contents: bytes, port: int, latency: int, idle: float) -> None:
         self.contents, self.port, self.latency, self.idle = contents, port, latency, idle
         self.requested = self.beats = 0
-        self._rng = stall_rng("memory")
+        self._rng = support.stall_rng("memory")
         self._waiting: deque[tuple[int, int]] = deque()  # cycle from which it may come, address
         self._answers = False
         self._valid, self._data = dut.memory__valid, dut.memory__data
@@ -64,12 +56,12 @@ class MemoryPort:
         addresses = burst_addresses(word, self.port)
         assert addresses[-1] + self.port <= len(self.contents), f"{addresses[-1]:#x} is outside"
         self.requested += len(addresses)
-        due = cycle() + self.latency - 1
+        due = support.cycle() + self.latency - 1
         self._waiting.extend((due, address) for address in addresses)
 
     def step(self) -> None:
         """Answer for a cycle what has been requested."""
-        answers = bool(self._waiting) and self._waiting[0][0] <= cycle()
+        answers = bool(self._waiting) and self._waiting[0][0] <= support.cycle()
         if answers and self.idle:
             answers = self._rng.random() >= self.idle
         if answers:
@@ -117,16 +109,16 @@ class FetchBench:
         self.scoreboard = StreamScoreboard(dut)
         self.cycles: list[int] = []
         self.faults = 0
-        self.sink.add_callback(lambda _: self.cycles.append(cycle()))
+        self.sink.add_callback(lambda _: self.cycles.append(support.cycle()))
         dut.yields.value = 0
 
     async def begin(self, commands: Sequence[int], words: Sequence[int]) -> None:
         """Reset, send the words of commands, and expect those that they ask for."""
         self.scoreboard.expect(self.sink, words)
-        await start_clock_and_reset(self.dut)
-        each_cycle(self.dut, self.memory.step)
+        await support.start_clock_and_reset(self.dut)
+        support.each_cycle(self.dut, self.memory.step)
         if hasattr(self.dut, "fault"):
-            each_cycle(self.dut, self._count_faults)
+            support.each_cycle(self.dut, self._count_faults)
         cocotb.start_soon(watchdog([self.commands, self.memory.sink, self.sink], 4000))
         if commands:
             self.commands.append(list(commands))
@@ -141,10 +133,10 @@ class FetchBench:
 
         Commands for more than is fetched ahead have been sent, with ``yields``; it is set again.
         """
-        await clock_cycles(self.dut, self.QUIET)
+        await support.clock_cycles(self.dut, self.QUIET)
         requested = self.memory.requested
         self.dut.yields.value = 0
-        await clock_cycles(self.dut, self.QUIET)
+        await support.clock_cycles(self.dut, self.QUIET)
         assert YIELDING < requested < self.memory.requested
         self.dut.yields.value = 1
         await self.release()
@@ -168,9 +160,9 @@ class CommandBench(FetchBench, ABC):
     def __init__(
         self, dut: Any, kind: isa.Command, words: str, base: int, size: int, *pauses: Any
     ) -> None:
-        self.config = configuration()
+        self.config = support.configuration()
         self.kind, self.base, self.size = kind, base, size
-        contents = rng(0).bytes(base + size + self.BEYOND)
+        contents = support.rng(0).bytes(base + size + self.BEYOND)
         super().__init__(dut, contents, self.config.port, ("command", words), *pauses)
         dut.region.value = base | size << 32
 

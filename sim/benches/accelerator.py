@@ -20,26 +20,10 @@ from cocotb.triggers import RisingEdge, Timer
 from numpy.typing import NDArray
 
 from eightfold import isa
+from eightfold.sim.bench import support
 from eightfold.sim.bench.registers import AxiLite, Registers
-from eightfold.sim.bench.support import (
-    CLOCK_NS,
-    clock_cycles,
-    cycle,
-    parameters,
-    progress,
-    report,
-    rng,
-    seed,
-    start_clock_and_reset,
-)
-from eightfold.sim.simulator.memory_image import (
-    CHANNELS,
-    LINES,
-    MemoryImage,
-    Region,
-    read_hex,
-    write_hex,
-)
+from eightfold.sim.simulator import memory_image
+from eightfold.sim.simulator.memory_image import MemoryImage, Region
 
 SETTLE = 8
 """Cycles after a run in which the monitor ends its report."""
@@ -64,7 +48,7 @@ class Memory(ABC):
 
     def behave(self, stall: Mapping[str, float], timing: Mapping[str, int], seed: int) -> None:
         """Say how the next run's channels pause, from its `load` on, and how long memory takes."""
-        assert stall == parameters()["stall"], "a run has no stalls of its own here"
+        assert stall == support.parameters()["stall"], "a run has no stalls of its own here"
 
     def guard(self, regions: Mapping[str, Region], read_error: Region, write_error: Region) -> None:
         """Say what may be read (commands, model, arena), and written (the arena), and which
@@ -92,7 +76,7 @@ class SystemJob:
     """
 
     def __init__(self) -> None:
-        self.job = parameters()
+        self.job = support.parameters()
         self.folder = Path(self.job["folder"])
         with np.load(self.folder / "program.npz", allow_pickle=False) as program:
             words = program["words"]
@@ -107,7 +91,7 @@ class SystemJob:
             "model": max(len(contents) for contents in self._models),
             "arena": self.job["arena_bytes"],
         }
-        self.image = MemoryImage(rng(1), sizes)
+        self.image = MemoryImage(support.rng(1), sizes)
         self._left = np.zeros(0, np.uint8)  # the arena after the run before
 
     @property
@@ -128,9 +112,11 @@ class SystemJob:
         begun = time.monotonic()
         outcomes = []
         for index, run in enumerate(self.job["runs"]):
-            progress(index, len(self.job["runs"]), f"run {index}")
+            support.progress(index, len(self.job["runs"]), f"run {index}")
             outcomes.append(await self._run(dut, registers, memory, index, run))
-        report({"runs": outcomes, "cycles": cycle(), "seconds": time.monotonic() - begun})
+        support.report(
+            {"runs": outcomes, "cycles": support.cycle(), "seconds": time.monotonic() - begun}
+        )
 
     async def _run(
         self, dut: Any, registers: Registers, memory: Memory, index: int, run: dict[str, Any]
@@ -153,7 +139,7 @@ class SystemJob:
         if outcome.status["error"] or not ended:
             await registers.soft_reset()
             watched = memory.watched()
-        await clock_cycles(dut, SETTLE)
+        await support.clock_cycles(dut, SETTLE)
         found = await memory.dump(len(self.image.contents))
         self._left = found[self.image.regions["arena"].part]
         self._check_elsewhere(index, found)
@@ -179,14 +165,14 @@ class SystemJob:
         """Write registers while the accelerator runs."""
         for wait, name, value in writes:
             if wait:
-                await clock_cycles(dut, wait)
+                await support.clock_cycles(dut, wait)
             await registers.write(name, value)
 
     async def _wait(self, dut: Any, registers: Registers, run: dict[str, Any]) -> bool:
         """Wait until a run has ended, or is to be reset; return whether it has ended."""
         if run["reset_after"] is not None:
             if run["reset_after"]:
-                await Timer(run["reset_after"] * CLOCK_NS, unit="ns")
+                await Timer(run["reset_after"] * support.CLOCK_NS, unit="ns")
             await RisingEdge(dut.clk)
             return False
         if run["patience"] is not None:
@@ -212,7 +198,7 @@ class SystemJob:
     def _prepare(self, index: int, run: dict[str, Any]) -> dict[str, int]:
         """Put a run's contents into the image; return the registers' values."""
         words = self._streams[index].astype("<u4")
-        arena = rng(2 + index).integers(0, 256, self.job["arena_bytes"], dtype=np.uint8)
+        arena = support.rng(2 + index).integers(0, 256, self.job["arena_bytes"], dtype=np.uint8)
         self.image.place("commands", words.tobytes())
         self.image.place("model", self._models[index])
         for start, stop in run["kept"]:
@@ -269,26 +255,26 @@ class VerilogMemory(Memory):
 
     def __init__(self, dut: Any, base: int) -> None:
         self._dut, self._base = dut, base
-        self._job = parameters()
+        self._job = support.parameters()
         self._events = 0
         self._set(base=base, load=0, dump=0, dump_words=0)
-        self.behave(self._job["stall"], self._job["timing"], seed())
+        self.behave(self._job["stall"], self._job["timing"], support.seed())
         nowhere = Region(0, 0)
         self.guard(dict.fromkeys(("commands", "model", "arena"), nowhere), nowhere, nowhere)
 
     def behave(self, stall: Mapping[str, float], timing: Mapping[str, int], seed: int) -> None:
-        parts = [round(256 * stall[channel]) for channel in CHANNELS]
+        parts = [round(256 * stall[channel]) for channel in memory_image.CHANNELS]
         stalls = int.from_bytes(parts, "little")
         self._set(**timing, stall=stalls, seed=seed & 0xFFFFFFFF)
 
     async def load(self, parts: Mapping[int, bytes]) -> None:
-        write_hex(Path("load.hex"), self._job["port"], parts)
+        memory_image.write_hex(Path("load.hex"), self._job["port"], parts)
         await self._strobe("load")
 
     async def dump(self, size: int) -> NDArray[np.uint8]:
         self._set(dump_words=size // self._job["port"])
         await self._strobe("dump")
-        return read_hex(Path("dump.hex"), self._job["port"])
+        return memory_image.read_hex(Path("dump.hex"), self._job["port"])
 
     def guard(self, regions: Mapping[str, Region], read_error: Region, write_error: Region) -> None:
         for name, region in (
@@ -329,7 +315,7 @@ class VerilogMemory(Memory):
             text = file.read()
             self._events = file.tell()
         words = [line.split() for line in text.splitlines()]
-        rows = [[LINES.get(first, first), *others] for first, *others in words]
+        rows = [[memory_image.LINES.get(first, first), *others] for first, *others in words]
         return np.array(rows, dtype=np.int64).reshape(-1, 2 + len(isa.COUNTERS))
 
     def _set(self, **values: int) -> None:
@@ -338,9 +324,9 @@ class VerilogMemory(Memory):
 
     async def _strobe(self, name: str) -> None:
         self._set(**{name: 1})
-        await clock_cycles(self._dut, 2)
+        await support.clock_cycles(self._dut, 2)
         self._set(**{name: 0})
-        await clock_cycles(self._dut, 2)
+        await support.clock_cycles(self._dut, 2)
 
 
 def _packed(words: Iterable[int]) -> int:
@@ -353,5 +339,5 @@ async def accelerator(dut: Any) -> None:
     job = SystemJob()
     registers = Registers(dut, AxiLite(dut))
     memory = VerilogMemory(dut, job.image.base)
-    await start_clock_and_reset(dut, longest=job.longest)
+    await support.start_clock_and_reset(dut, longest=job.longest)
     await job.execute(dut, registers, memory)

@@ -13,14 +13,9 @@ import numpy as np
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
 from numpy.typing import NDArray
 
+from eightfold.sim.bench import support
 from eightfold.sim.bench.axi import AxiChecker
 from eightfold.sim.bench.registers import Registers
-from eightfold.sim.bench.support import (
-    each_cycle,
-    parameters,
-    pause_channels,
-    start_clock_and_reset,
-)
 from eightfold.sim.benches.accelerator import Memory, SystemJob
 from eightfold.sim.simulator.memory_image import SIZE
 
@@ -30,7 +25,7 @@ class PythonMemory(Memory):
 
     def __init__(self, dut: Any) -> None:
         self._ram = AxiRam(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, size=SIZE)
-        pause_channels(self._ram, parameters()["stall"], "memory/")
+        support.pause_channels(self._ram, support.parameters()["stall"], "memory/")
 
     async def load(self, parts: Mapping[int, bytes]) -> None:
         for offset, contents in parts.items():
@@ -46,7 +41,7 @@ class LiteBus:
 
     def __init__(self, dut: Any) -> None:
         self._master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
-        pause_channels(self._master, parameters()["stall"], "registers/")
+        support.pause_channels(self._master, support.parameters()["stall"], "registers/")
 
     async def write(self, offset: int, value: int) -> None:
         answer: Any = await self._master.write(offset, value.to_bytes(4, "little"))
@@ -64,7 +59,7 @@ async def accelerator(dut: Any) -> None:
     job = SystemJob()
     registers = Registers(dut, LiteBus(dut))
     memory = PythonMemory(dut)
-    checker = AxiChecker(dut, "m_axi_", parameters()["port"])
-    await start_clock_and_reset(dut, longest=job.longest)
-    each_cycle(dut, checker.step)
+    checker = AxiChecker(dut, "m_axi_", support.parameters()["port"])
+    await support.start_clock_and_reset(dut, longest=job.longest)
+    support.each_cycle(dut, checker.step)
     await job.execute(dut, registers, memory)

@@ -13,15 +13,9 @@ import cocotb
 import numpy as np
 
 from eightfold import isa
+from eightfold.sim.bench import support
 from eightfold.sim.bench.axi import AxiChecker, AxiMemory
 from eightfold.sim.bench.registers import REGISTER, AxiLite, Registers
-from eightfold.sim.bench.support import (
-    clock_cycles,
-    each_cycle,
-    parameters,
-    rng,
-    start_clock_and_reset,
-)
 from eightfold.sim.simulator.memory_image import MemoryImage
 
 REGIONS = ("words", "model", "arena")
@@ -39,15 +33,17 @@ class RewrittenBench:
 
     def __init__(self, dut: Any) -> None:
         self.dut = dut
-        self.job = parameters()
-        self.rng = rng()
+        self.job = support.parameters()
+        self.rng = support.rng()
         folder = Path(self.job["folder"])
         self.parts: dict[str, bytes] = {}
         for run in range(self.job["runs"]):
             with np.load(folder / f"run_{run}.npz", allow_pickle=False) as arrays:
                 for name in REGIONS:
                     self.parts[f"{name}_{run}"] = arrays[name].tobytes()
-        self.image = MemoryImage(rng(1), {name: len(part) for name, part in self.parts.items()})
+        self.image = MemoryImage(
+            support.rng(1), {name: len(part) for name, part in self.parts.items()}
+        )
         for name, part in self.parts.items():
             self.image.place(name, part)
         port, stall = self.job["port"], self.job["stall"]
@@ -72,7 +68,7 @@ class RewrittenBench:
     async def execute(self, run: int) -> None:
         """Ring the doorbell, write what comes to mind, then the next run's values; wait."""
         await self.registers.write("CONTROL", 1)
-        await clock_cycles(self.dut, int(self.rng.integers(1, 60)))
+        await support.clock_cycles(self.dut, int(self.rng.integers(1, 60)))
         following = self.settings((run + 1) % self.job["runs"])
         for _ in range(int(self.rng.choice(WRITES))):
             await self.disturb(following)
@@ -111,8 +107,8 @@ async def a_run_has_the_values_of_its_doorbell(dut: Any) -> None:
     """Random writes in a run change neither it nor the bus; the last ones are the next run's."""
     bench = RewrittenBench(dut)
     bench.memory.start()
-    each_cycle(dut, bench.checker.step)
-    await start_clock_and_reset(dut)
+    support.each_cycle(dut, bench.checker.step)
+    await support.start_clock_and_reset(dut)
     assert set(isa.AT_DOORBELL) == set(bench.settings(0))
     await bench.registers.write("INTERRUPT_ENABLE", 1)
     for name, value in bench.settings(0).items():

@@ -12,15 +12,8 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 
+from eightfold.sim.bench import support
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
-from eightfold.sim.bench.support import (
-    clock_cycles,
-    each_cycle,
-    parameters,
-    pause_channels,
-    rng,
-    start_clock_and_reset,
-)
 from eightfold.sim.simulator.memory_image import read_hex, timing_signals, write_hex
 from eightfold.target.memory import IDEAL, PROFILES, DataBus, MemoryTiming, Way
 
@@ -41,8 +34,8 @@ class MemoryBench:
 
     def __init__(self, dut: Any, stall: int = 0, timing: MemoryTiming = IDEAL) -> None:
         self.dut = dut
-        self.port: int = parameters()["port"]
-        self.contents = rng(1).integers(0, 256, BYTES, dtype=np.uint8)
+        self.port: int = support.parameters()["port"]
+        self.contents = support.rng(1).integers(0, 256, BYTES, dtype=np.uint8)
         settings = {
             **dict.fromkeys(("read_error_low", "read_error_high", "load", "dump"), 0),
             **dict.fromkeys(("write_error_low", "write_error_high"), 0),
@@ -59,7 +52,7 @@ class MemoryBench:
 
     async def start(self) -> None:
         """Reset and load ``contents``."""
-        await start_clock_and_reset(self.dut)
+        await support.start_clock_and_reset(self.dut)
         write_hex(Path("load.hex"), self.port, {0: self.contents.tobytes()})
         await self.strobe("load")
 
@@ -67,9 +60,9 @@ class MemoryBench:
         """Raise ``load`` or ``dump`` for a cycle."""
         signal = getattr(self.dut, name)
         signal.value = 1
-        await clock_cycles(self.dut, 1)
+        await support.clock_cycles(self.dut, 1)
         signal.value = 0
-        await clock_cycles(self.dut, 2)
+        await support.clock_cycles(self.dut, 2)
 
     async def start_hand_driven(self) -> None:
         """Start with legal values at the master's side, where nothing is offered."""
@@ -105,9 +98,9 @@ class MemoryBench:
 async def agrees_with_an_independent_master(dut: Any, stall: int) -> None:
     """Reads and writes of any length, stalls on every channel, then a dump."""
     bench = MemoryBench(dut, stall)
-    generator = rng(2)
+    generator = support.rng(2)
     master = AxiMaster(AxiBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
-    pause_channels(master, dict.fromkeys(CHANNELS, 0.3 if stall else 0.0))
+    support.pause_channels(master, dict.fromkeys(CHANNELS, 0.3 if stall else 0.0))
     await bench.start()
     for _ in range(60):
         length = int(generator.integers(1, 60 * bench.port))
@@ -208,10 +201,10 @@ async def every_burst_comes_when_it_is_said_to(dut: Any, number: int) -> None:
             if watched and all(map(int, ends)):
                 cycles.append(watched)
 
-    each_cycle(dut, watch)
+    support.each_cycle(dut, watch)
     await bench.start_hand_driven()
     dut.s_axi_rready.value = dut.s_axi_bready.value = 1
-    generator = rng(7 + number)
+    generator = support.rng(7 + number)
     kinds = [str(kind) for kind in generator.choice(["ar", "aw"], 60)]
     sizes = generator.choice([1, 2, 3, 8], 60).tolist()
     addresses = [
@@ -224,7 +217,7 @@ async def every_burst_comes_when_it_is_said_to(dut: Any, number: int) -> None:
     asked = [cocotb.start_soon(_ask(bench, kind, kinds, sizes, addresses)) for kind in ("ar", "aw")]
     for each in asked:
         await each
-    await clock_cycles(dut, 60 * (8 * timing.pace(bench.port) // 16 + 20) + timing.latency)
+    await support.clock_cycles(dut, 60 * (8 * timing.pace(bench.port) // 16 + 20) + timing.latency)
     expected: dict[str, list[int]] = {"r": [], "b": []}
     shared = DataBus(timing, bench.port)
     buses = {"ar": shared, "aw": shared if timing.shared else DataBus(timing, bench.port)}
@@ -244,12 +237,12 @@ async def every_burst_comes_when_it_is_said_to(dut: Any, number: int) -> None:
 async def _ask(
     bench: MemoryBench, channel: str, kinds: list[str], sizes: list[int], addresses: list[int]
 ) -> None:
-    generator = rng(100 + len(channel) + len(kinds))
+    generator = support.rng(100 + len(channel) + len(kinds))
     for kind, size, address in zip(kinds, sizes, addresses, strict=True):
         if kind == channel:
             await bench.offer(channel, addr=address, len=size - 1)
             if generator.random() < 0.5:
-                await clock_cycles(bench.dut, int(generator.choice([1, 5, 60])))
+                await support.clock_cycles(bench.dut, int(generator.choice([1, 5, 60])))
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -260,7 +253,7 @@ async def writes_are_there_when_they_are_answered(dut: Any) -> None:
     dut.s_axi_rready.value = dut.s_axi_bready.value = 1
     ones = (1 << 8 * bench.port) - 1
     await bench.offer("w", data=ones, strb=(1 << bench.port) - 2, last=1)
-    await clock_cycles(dut, 5)
+    await support.clock_cycles(dut, 5)
     answered = cocotb.start_soon(bench.cycles_until("bvalid"))
     await bench.offer("aw", addr=BASE, len=0)
     dut.latency.value = 1
@@ -305,22 +298,22 @@ async def counts_violations(dut: Any) -> None:
         await bench.offer(channel, addr=BASE, len=0, burst=0)
         await bench.offer(channel, addr=BASE, len=0, burst=1, size=0)
         getattr(dut, f"s_axi_{channel}size").value = port.bit_length() - 1
-        await clock_cycles(dut, 2)
+        await support.clock_cycles(dut, 2)
         count += 4
         assert int(dut.violations.value) == count
     for _ in range(5):
         await bench.offer("w", data=0, strb=0, last=0)
-    await clock_cycles(dut, 60)
+    await support.clock_cycles(dut, 60)
     count += 4  # the second beat of the first burst has no WLAST either
     assert int(dut.violations.value) == count
     dut.stall.value = 0xFFFFFFFFFF
-    await clock_cycles(dut, 3)
+    await support.clock_cycles(dut, 3)
     for channel, field in (("ar", "addr"), ("aw", "len"), ("w", "data")):
         getattr(dut, f"s_axi_{channel}valid").value = 1
-        await clock_cycles(dut, 2)
+        await support.clock_cycles(dut, 2)
         getattr(dut, f"s_axi_{channel}{field}").value = 7 * port
-        await clock_cycles(dut, 4)
+        await support.clock_cycles(dut, 4)
         getattr(dut, f"s_axi_{channel}valid").value = 0
-        await clock_cycles(dut, 4)
+        await support.clock_cycles(dut, 4)
         count += 2  # moved, and dropped
         assert int(dut.violations.value) == count, channel

@@ -17,14 +17,7 @@ from eightfold import isa
 from eightfold.hw.control.command_decoder import ERROR_LAYOUT
 from eightfold.isa.decode import CommandError, read_stream
 from eightfold.sim.bench.support import configuration, report, rng, stall_rng, start_clock_and_reset
-from eightfold.sim.stimuli.commands import (
-    INNER,
-    any_command,
-    begin_command,
-    end_command,
-    unused_bits,
-    used_words,
-)
+from eightfold.sim.stimuli import commands
 from eightfold.target.config import AcceleratorConfig
 
 LATENCY = 3
@@ -206,13 +199,13 @@ class Streams:
 
     def __init__(self, config: AcceleratorConfig, generator: np.random.Generator) -> None:
         self.config, self.rng = config, generator
-        self.begin = begin_command(config).words
-        self.inner = tuple(o for o in INNER if config.gather or o != isa.Opcode.GATHER)
+        self.begin = commands.begin_command(config).words
+        self.inner = tuple(o for o in commands.INNER if config.gather or o != isa.Opcode.GATHER)
 
     def command(self, index: int, opcode: isa.Opcode | None = None) -> np.ndarray:
         """Return a command with arbitrary fields and tokens."""
         chosen = opcode or self.inner[int(self.rng.integers(len(self.inner)))]
-        return any_command(self.config, self.rng, chosen, index).words
+        return commands.any_command(self.config, self.rng, chosen, index).words
 
     def many(self, count: int) -> list[int]:
         """Return BEGIN and commands of few words, ``count`` in all."""
@@ -226,18 +219,18 @@ class Streams:
         """Return a stream with such a command, or END, after another one; and where it begins."""
         before = joined([self.begin, self.command(1)])
         if opcode == isa.Opcode.END:
-            return [*before, *joined([end_command(2).words])], len(before)
-        behind = [self.command(2, opcode), self.command(3), end_command(4).words]
+            return [*before, *joined([commands.end_command(2).words])], len(before)
+        behind = [self.command(2, opcode), self.command(3), commands.end_command(4).words]
         return [*before, *joined(behind)], len(before)
 
     def complemented(self, opcode: isa.Opcode) -> list[int]:
         """Return a stream in which each bit that a field of the command uses is 0 and 1."""
         first = self.command(1, opcode)
-        used = used_words(opcode, self.config).copy()
+        used = commands.used_words(opcode, self.config).copy()
         used[0] &= 0xFF00  # neither opcode nor index
         second = first ^ used
         second[0] = second[0] & 0xFFFF | 2 << 16
-        return joined([self.begin, first, second, end_command(3).words])
+        return joined([self.begin, first, second, commands.end_command(3).words])
 
 
 async def decoder(dut: Any) -> tuple[DecoderBench, Streams]:
@@ -254,10 +247,10 @@ async def every_opcode_as_a_header(dut: Any, stall: float) -> None:
     bench, streams = await decoder(dut)
     legal = []
     for opcode in range(256):
-        known = next((o for o in INNER if o.value == opcode), None)
+        known = next((o for o in commands.INNER if o.value == opcode), None)
         before = joined([streams.begin, streams.command(1)])
         if known is not None:
-            words = joined([before, streams.command(2, known), end_command(3).words])
+            words = joined([before, streams.command(2, known), commands.end_command(3).words])
         else:
             rest = bench.rng.integers(0, 1 << 32, QUIET).tolist()
             words = [*before, opcode | 2 << 16]
@@ -274,7 +267,7 @@ async def only_begin_begins(dut: Any) -> None:
     bench, streams = await decoder(dut)
     legal = []
     for opcode in range(256):
-        words = joined([streams.begin, streams.command(1), end_command(2).words])
+        words = joined([streams.begin, streams.command(1), commands.end_command(2).words])
         words[0] ^= (words[0] & 0xFF) ^ opcode
         if await bench.check(Stream(words, 0)):
             legal.append(opcode)
@@ -290,7 +283,7 @@ async def only_begin_begins(dut: Any) -> None:
 async def every_bit_of_begin(dut: Any) -> None:
     """A bit of BEGIN that is not as the hardware is: VERSION, or ILLEGAL_COMMAND in its header."""
     bench, streams = await decoder(dut)
-    words = joined([streams.begin, streams.command(1), end_command(2).words])
+    words = joined([streams.begin, streams.command(1), commands.end_command(2).words])
     assert await bench.check(Stream(words))
     for stream in flips(words, 0, range(32 * len(streams.begin))):
         assert not await bench.check(stream)
@@ -303,7 +296,7 @@ async def every_unused_bit(dut: Any, stall: float) -> None:
     bench, streams = await decoder(dut)
     count = 0
     for opcode in (*streams.inner, isa.Opcode.END):
-        bits = unused_bits(opcode, bench.config)
+        bits = commands.unused_bits(opcode, bench.config)
         count += len(bits)
         for bit in bits:
             words, begin = streams.around(opcode)
@@ -369,7 +362,7 @@ async def the_index_counts_modulo_its_width(dut: Any) -> None:
     """The 65,537th command has the index of the first one."""
     bench, streams = await decoder(dut)
     count = (1 << 16) + 2
-    words = joined([streams.many(count), end_command(count).words])
+    words = joined([streams.many(count), commands.end_command(count).words])
     for signal in bench.dut.words__valid, *(q for q in bench._ready):
         signal.value = 1
     edge = RisingEdge(dut.clk)

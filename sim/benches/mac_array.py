@@ -18,17 +18,9 @@ from eightfold.hw.array.mac_array import latency
 from eightfold.hw.array.partial_sums import PartialSums
 from eightfold.hw.blocks.layouts import REQUANTIZE_LAYOUT
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
+from eightfold.sim.bench import support
 from eightfold.sim.bench.scoreboard import StreamScoreboard, wrong_byte
 from eightfold.sim.bench.stream import StreamSink, StreamSource, pack, watchdog
-from eightfold.sim.bench.support import (
-    clock_cycles,
-    configuration,
-    cycle,
-    parameters,
-    report,
-    rng,
-    start_clock_and_reset,
-)
 from eightfold.sim.machine import beats as beats_model
 from eightfold.sim.machine.beats import Program
 from eightfold.sim.machine.explain import explain_beats
@@ -56,7 +48,7 @@ class VectorSide:
 
     def __init__(self, dut: Any, config: AcceleratorConfig, share: float) -> None:
         self.dut, self.config, self.share = dut, config, share
-        self.rng = rng(99)
+        self.rng = support.rng(99)
         self.results = 0
         for name in ("reserve", "sums", "change__valid", "change__requantize"):
             getattr(dut, f"vector__{name}").value = 0
@@ -69,7 +61,7 @@ class VectorSide:
             self.dut.vector__change__valid.value = 1
             await RisingEdge(self.dut.clk)
             self.dut.vector__change__valid.value = 0
-            await clock_cycles(self.dut, int(self.rng.integers(self.QUIET, 2 * self.QUIET)))
+            await support.clock_cycles(self.dut, int(self.rng.integers(self.QUIET, 2 * self.QUIET)))
             await self._sums({name: int(values[0]) for name, values in parameters.items()})
 
     async def _sums(self, parameters: dict[str, int]) -> None:
@@ -107,7 +99,7 @@ class ArrayBench:
         self, dut: Any, stalls: Sequence[float] = (0.0, 0.0, 0.0, 0.0), share: float = 0.0
     ) -> None:
         self.dut = dut
-        self.config = config = configuration()
+        self.config = config = support.configuration()
         self.sources = {
             name: StreamSource(dut, name, idle=idle)
             for name, idle in zip(INPUTS, stalls, strict=False)
@@ -117,7 +109,7 @@ class ArrayBench:
         self.vector = VectorSide(dut, config, share)
         self.words: dict[str, list[int]] = {}
         self.cycles: list[int] = []
-        self.sink.add_callback(lambda _: self.cycles.append(cycle()))
+        self.sink.add_callback(lambda _: self.cycles.append(support.cycle()))
 
     async def start(self, program: Program, streams: Sequence[str] = INPUTS) -> None:
         """Reset the array, send the words of some streams, and expect the model's results."""
@@ -129,7 +121,7 @@ class ArrayBench:
 
         self.scoreboard.expect(self.sink, results, explain)
         self.words = program.packed(self.config)
-        await start_clock_and_reset(self.dut)
+        await support.start_clock_and_reset(self.dut)
         cocotb.start_soon(watchdog([*self.sources.values(), self.sink]))
         cocotb.start_soon(self.vector.run())
         for name in streams:
@@ -148,14 +140,14 @@ async def random_programs(dut: Any, stall: float | None) -> None:
 
     With stalls, the vector engine takes requantizers as well, seldom or nearly always.
     """
-    config = configuration()
-    generator = rng(int(10 * (stall or 0)))
+    config = support.configuration()
+    generator = support.rng(int(10 * (stall or 0)))
     stalls = [stall] * 4 if stall is not None else generator.choice([0, 0.1, 0.5, 0.85], 4).tolist()
     # A vector whose sums go in turn finds no time among nearly always.
     often = 0.95 if config.turns == 1 else 0.3
     share = float(generator.choice([0.05, often])) if stall is None else stall
     bench = ArrayBench(dut, stalls, share)
-    await bench.run(random_program(config, generator, parameters()["passes"]))
+    await bench.run(random_program(config, generator, support.parameters()["passes"]))
     assert (bench.vector.results > 0) == (share > 0)
 
 
@@ -164,7 +156,7 @@ async def results_wait_for_a_slow_consumer(dut: Any) -> None:
     """A result per cycle against a consumer that takes one in ten: none is lost."""
     bench = ArrayBench(dut, [0, 0, 0, 0.9])
     config = bench.config
-    builder = ProgramBuilder(config, rng())
+    builder = ProgramBuilder(config, support.rng())
     for _ in range(config.matrix_banks - 1):
         builder.dense(config.psum_depth, 1)
     await bench.run(builder.build())
@@ -174,13 +166,13 @@ async def results_wait_for_a_slow_consumer(dut: Any) -> None:
 async def one_vector_per_cycle(dut: Any) -> None:
     """Tiles of at least ``lanes`` pixels take a cycle per vector, weight changes included; those
     with a result as many as the requantizers have turns."""
-    config = configuration()
+    config = support.configuration()
     pixels = max(config.lanes, PartialSums.REVISIT)
     chunks = 3
     # A bank per tile, and as many tiles as there are free banks in the ring.
     tiles = config.matrix_banks - 1
     bench = ArrayBench(dut)
-    builder = ProgramBuilder(config, rng())
+    builder = ProgramBuilder(config, support.rng())
     for _ in range(tiles):
         builder.dense(pixels, chunks)
     await bench.run(builder.build())
@@ -191,30 +183,30 @@ async def one_vector_per_cycle(dut: Any) -> None:
 @cocotb.test()
 async def a_pass_takes_as_long_as_its_weights(dut: Any) -> None:
     """FULLY_CONNECTED in steady state: exactly ``lanes`` cycles per weight buffer."""
-    config = configuration()
+    config = support.configuration()
     # Fewer lanes than it takes to come back to a partial sum: then only single chunks are as fast.
     chunks = 3 if config.lanes >= PartialSums.REVISIT else 1
     bench = ArrayBench(dut)
-    builder = ProgramBuilder(config, rng())
+    builder = ProgramBuilder(config, support.rng())
     for _ in range(config.matrix_banks - 1):
         builder.dense(1, chunks)
     await bench.run(builder.build())
     gaps = np.diff(bench.cycles)
-    report({"cycles_per_pass": float(gaps.mean()) / chunks})
+    support.report({"cycles_per_pass": float(gaps.mean()) / chunks})
     np.testing.assert_array_equal(gaps, chunks * config.lanes)
 
 
 @cocotb.test()
 async def a_result_comes_after_the_stated_latency(dut: Any) -> None:
     """With weights and parameters loaded, a lone vector's result takes `latency` cycles."""
-    config = configuration()
+    config = support.configuration()
     bench = ArrayBench(dut)
-    builder = ProgramBuilder(config, rng())
+    builder = ProgramBuilder(config, support.rng())
     builder.dense(1, 1)
     await bench.start(builder.build(), ["parameters", "weights"])
-    await clock_cycles(dut, 2 * config.lanes + 8)
+    await support.clock_cycles(dut, 2 * config.lanes + 8)
     await bench.sources["activations"].send(bench.words["activations"])
-    accepted = cycle()
+    accepted = support.cycle()
     await bench.scoreboard.finish()
-    report({"latency": bench.cycles[0] - accepted})
+    support.report({"latency": bench.cycles[0] - accepted})
     assert bench.cycles[0] - accepted == latency(config)

@@ -19,17 +19,9 @@ from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.ports import scratchpad_write_layout
 from eightfold.isa import Matrix
 from eightfold.isa.issued import distances
+from eightfold.sim.bench import support
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.stream import StreamSink, StreamSource, watchdog
-from eightfold.sim.bench.support import (
-    configuration,
-    cycle,
-    each_cycle,
-    parameters,
-    report,
-    rng,
-    start_clock_and_reset,
-)
 from eightfold.sim.stimuli.matrix import MatrixJob, MatrixRandom
 
 INPUTS = ("engine__command", "weights", "parameters")
@@ -49,8 +41,8 @@ class EngineBench:
 
     def __init__(self, dut: Any, stream: int, stalls: Sequence[float] = (0.0,) * 5) -> None:
         self.dut = dut
-        self.config = config = configuration()
-        self.generator = rng(stream)
+        self.config = config = support.configuration()
+        self.generator = support.rng(stream)
         self.random = MatrixRandom(config, self.generator)
         self.sources = {
             name: StreamSource(dut, name, idle=idle)
@@ -78,10 +70,10 @@ class EngineBench:
         self.dut.scratch_read__valid.value = 0
         for name in ("reserve", "sums", "change__valid", "change__requantize"):
             getattr(self.dut, f"vector__{name}").value = 0
-        await start_clock_and_reset(self.dut)
+        await support.start_clock_and_reset(self.dut)
         streams = [*self.sources.values(), self.reader, self.writer]
         cocotb.start_soon(watchdog(streams))
-        each_cycle(self.dut, self._step)
+        support.each_cycle(self.dut, self._step)
 
     def fill(self) -> None:
         """Write random bytes to the whole scratchpad."""
@@ -127,9 +119,9 @@ class EngineBench:
         """Note what a request will be answered."""
         vector = self.config.vector
         data = self.actual[np.arange(address, address + vector) % self.config.scratchpad]
-        self.reads.append(cycle())
+        self.reads.append(support.cycle())
         word = int.from_bytes(data.tobytes(), "little")
-        self.answers.append((cycle() + Scratchpad.READ_LATENCY, word))
+        self.answers.append((support.cycle() + Scratchpad.READ_LATENCY, word))
 
     def _write(self, word: int) -> None:
         """Write the bytes of the mask."""
@@ -139,12 +131,12 @@ class EngineBench:
             if write["mask"] >> address - write["address"] & 1:
                 assert address < self.config.scratchpad
                 self.actual[address] = byte
-        self.writes.append(cycle())
+        self.writes.append(support.cycle())
 
     def _step(self) -> None:
         """Drive the scratchpad's answers, and watch what is not a stream."""
         dut = self.dut
-        now = cycle()
+        now = support.cycle()
         # What is driven now is sampled at the next edge.
         due = bool(self.answers) and self.answers[0][0] == now + 1
         if due:
@@ -188,10 +180,10 @@ async def started(dut: Any, stream: int, stalls: Sequence[float] = (0.0,) * 5) -
 @cocotb.parametrize(stall=[0.0, 0.3, None])
 async def random_commands(dut: Any, stall: float | None) -> None:
     """Any commands leave what the model does; stall None: each stream at its own pace."""
-    generator = rng(100 + int(10 * (stall or 0)))
+    generator = support.rng(100 + int(10 * (stall or 0)))
     stalls = [stall] * 5 if stall is not None else generator.choice([0, 0.1, 0.5, 0.8], 5).tolist()
     bench = await started(dut, int(10 * (stall or 0)) + (stall is None), stalls)
-    for _ in range(parameters()["rounds"]):  # of two or three commands
+    for _ in range(support.parameters()["rounds"]):  # of two or three commands
         bench.fill()
         await bench.run(bench.random.jobs(int(bench.generator.integers(2, 4))))
 
@@ -209,7 +201,7 @@ async def results_that_leave_the_scratchpad_are_faults(dut: Any) -> None:
         jobs[0] = MatrixJob(fields, jobs[0].weights, jobs[0].parameters)
         await bench.run([*jobs, *random.jobs(1)])
     assert bench.faults
-    report({"faults": len(bench.faults)})
+    support.report({"faults": len(bench.faults)})
 
 
 @cocotb.test()
@@ -240,7 +232,7 @@ async def one_vector_per_cycle(dut: Any, kind: str) -> None:
     assert bench.reads[-1] - bench.reads[0] <= 2 * vectors - 1 + 4 + waited
     drain = latency(config) + Scratchpad.READ_LATENCY + 8
     assert bench.done[-1] - bench.reads[-1] <= drain
-    report({kind: bench.done[-1] - bench.reads[0] + 1, f"{kind} status": bench.statuses})
+    support.report({kind: bench.done[-1] - bench.reads[0] + 1, f"{kind} status": bench.statuses})
 
 
 @cocotb.test()
@@ -265,7 +257,7 @@ async def vectors_keep_their_distance_from_results(dut: Any) -> None:
         assert far == {"forwards": count, "backwards": 1, "strided": count}[case]
         jobs[1] = random.job(fields[1] | {"distance": far})
         await bench.run(jobs)
-        report({f"{case}, from done to done": bench.done[-1] - bench.done[-2]})
+        support.report({f"{case}, from done to done": bench.done[-1] - bench.done[-2]})
     bench.fill()
     jobs[1] = random.job(jobs[1].fields | {"column0": (count - 1) * lanes, "distance": 9})
     try:

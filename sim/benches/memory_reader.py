@@ -11,16 +11,9 @@ import numpy as np
 from cocotbext.axi import AxiRamRead, AxiReadBus
 
 from eightfold.hw.ports import BURST, burst_layout
+from eightfold.sim.bench import support
 from eightfold.sim.bench.axi import PAUSES, AxiBench
 from eightfold.sim.bench.stream import StreamSource, pack
-from eightfold.sim.bench.support import (
-    clock_cycles,
-    cycle,
-    each_cycle,
-    parameters,
-    pause_channels,
-    report,
-)
 
 
 class Client:
@@ -44,21 +37,23 @@ class Client:
             expected = self.expected[self.beats]
             assert got == expected, f"{where} differs: got {got:#x}, expected {expected:#x}"
             self.beats += 1
-            self.cycles.append(cycle())
+            self.cycles.append(support.cycle())
 
 
 class ReaderBench(AxiBench):
     """A reader, its clients and its memory."""
 
     def __init__(self, dut: Any, stream: int, idle: float = 0.0, **memory: Any) -> None:
-        self.clients = [Client(dut, number, idle) for number in range(parameters()["clients"])]
+        self.clients = [
+            Client(dut, number, idle) for number in range(support.parameters()["clients"])
+        ]
         super().__init__(dut, 1024, stream, [each.requests for each in self.clients], **memory)
 
     async def start(self, memory: bool = True) -> None:
         """Reset, and start everything that runs by itself."""
         await super().start(memory)
         for client in self.clients:
-            each_cycle(self.dut, client.compare)
+            support.each_cycle(self.dut, client.compare)
 
     def ask(self, client: Client, bursts: list[tuple[int, int]]) -> None:
         """Queue requests of (first beat, beats)."""
@@ -77,7 +72,7 @@ class ReaderBench(AxiBench):
     async def finish(self) -> None:
         """Wait for all beats, and that nothing is left."""
         while any(client.beats < len(client.expected) for client in self.clients):
-            await clock_cycles(self.dut, 1)
+            await support.clock_cycles(self.dut, 1)
         await self.rest()
 
 
@@ -89,7 +84,7 @@ async def every_client_gets_its_beats(dut: Any, idle: float, stall: float, laten
     await bench.start()
     bench.ask_all(40)
     await bench.finish()
-    report({"most": bench.checker.most_reads})
+    support.report({"most": bench.checker.most_reads})
 
 
 @cocotb.test()
@@ -99,7 +94,7 @@ async def agrees_with_another_model_of_memory(dut: Any) -> None:
     bus = AxiReadBus.from_prefix(dut, bench.PREFIX.removesuffix("_"))
     ram = AxiRamRead(bus, dut.clk, dut.rst, size=len(bench.contents))
     ram.write(0, bytes(bench.contents))
-    pause_channels(ram, {"ar": 0.4, "r": 0.4})
+    support.pause_channels(ram, {"ar": 0.4, "r": 0.4})
     await bench.start(memory=False)
     bench.ask_all(20)
     await bench.finish()
@@ -123,11 +118,11 @@ async def a_beat_per_cycle_behind_a_latency_of_40(dut: Any) -> None:
 async def a_request_per_cycle(dut: Any) -> None:
     """As many single beats as may be outstanding are asked for in as many cycles."""
     bench = ReaderBench(dut, 0, latency=100)
-    count = parameters()["outstanding"]
+    count = support.parameters()["outstanding"]
     await bench.start()
     bench.ask(bench.clients[0], [(at, 1) for at in range(2 * count)])
     for wait in (count + 4, 20):
-        await clock_cycles(dut, wait)
+        await support.clock_cycles(dut, wait)
         assert bench.checker.transfers["ar"] == count
     await bench.finish()
 
@@ -151,9 +146,9 @@ async def errors_are_told_with_their_beat(dut: Any) -> None:
             client = bench.clients[int(dut.error_client.value)]
             assert getattr(dut, f"clients__{client.number}__valid").value
             # The client may have counted this edge's beat already.
-            told.append((client.number, client.beats - (client.cycles[-1:] == [cycle()])))
+            told.append((client.number, client.beats - (client.cycles[-1:] == [support.cycle()])))
 
-    each_cycle(dut, watch)
+    support.each_cycle(dut, watch)
     await bench.finish()
     assert expected and sorted(told) == sorted(expected)
 

@@ -13,16 +13,8 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 from eightfold import isa
 from eightfold.hw.control.registers import FIRST_COUNTER, constants, register_layout
 from eightfold.isa import Access
+from eightfold.sim.bench import support
 from eightfold.sim.bench.registers import AxiLite
-from eightfold.sim.bench.support import (
-    clock_cycles,
-    configuration,
-    each_cycle,
-    parameters,
-    pause_channels,
-    stall_rng,
-    start_clock_and_reset,
-)
 
 SPACE = 0x100
 """Bytes of addresses."""
@@ -37,8 +29,8 @@ class RegistersBench:
 
     def __init__(self, dut: Any) -> None:
         self.dut = dut
-        self.config = configuration()
-        self.rng: random.Random = stall_rng("accesses")
+        self.config = support.configuration()
+        self.rng: random.Random = support.stall_rng("accesses")
         AxiLite(dut)  # drives all inputs, some of which the other master does not know
         self.axi: Any = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi"), dut.clk, dut.rst)
         self.offsets = {register.offset: register for register in isa.REGISTERS}
@@ -52,10 +44,10 @@ class RegistersBench:
 
     async def start(self, stall: float = 0.0) -> None:
         """Reset, count and record acts; pause each channel at random, with this probability."""
-        await start_clock_and_reset(self.dut)
-        each_cycle(self.dut, self._count)
-        each_cycle(self.dut, self._watch)
-        pause_channels(self.axi, dict.fromkeys(("aw", "w", "b", "ar", "r"), stall))
+        await support.start_clock_and_reset(self.dut)
+        support.each_cycle(self.dut, self._count)
+        support.each_cycle(self.dut, self._watch)
+        support.pause_channels(self.axi, dict.fromkeys(("aw", "w", "b", "ar", "r"), stall))
 
     async def write(self, offset: int, contents: bytes) -> None:
         """Write bytes inside of one word, and note what they change."""
@@ -123,7 +115,7 @@ async def words_and_bytes_are_where_they_were_written(dut: Any, stall: float) ->
     for word in range(0, SPACE, 4):
         await bench.check(word)
     bench.report_values()
-    for _ in range(parameters()["accesses"]):
+    for _ in range(support.parameters()["accesses"]):
         word = bench.rng.randrange(0, SPACE, 4)
         if bench.rng.random() < 0.5:
             first = bench.rng.randrange(4)
@@ -148,7 +140,7 @@ async def accesses_at_the_same_time_do_not_disturb_each_other(dut: Any, stall: f
     for offset in writable[half:]:
         await bench.write(offset, bench.rng.randbytes(4))
     tasks = []
-    for _ in range(parameters()["accesses"]):
+    for _ in range(support.parameters()["accesses"]):
         if bench.rng.random() < 0.5:
             offset = bench.rng.choice(writable[:half])
             value = bench.rng.randbytes(4)
@@ -176,7 +168,7 @@ async def ones_act_for_one_cycle(dut: Any) -> None:
         value = int.from_bytes(contents, "little") << 8 * first
         if register.access is Access.WRITE_ONE and value:
             expected.append((register.name, value))
-    await clock_cycles(dut, 4)
+    await support.clock_cycles(dut, 4)
     assert bench.acts == expected
 
 
@@ -193,7 +185,7 @@ async def address_and_data_come_in_any_order(dut: Any, first: str) -> None:
         later.pause = True
         task = cocotb.start_soon(bench.axi.write(offset, value.to_bytes(4, "little")))
         for _ in range(10):
-            await clock_cycles(dut, 1)
+            await support.clock_cycles(dut, 1)
             assert bench.settings()[offset] == before
         later.pause = False
         await task

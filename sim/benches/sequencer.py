@@ -17,18 +17,9 @@ from eightfold.hw.control.run_control import PARAMETERS, SEQUENCER, WEIGHTS
 from eightfold.hw.ports import TRACE_LAYOUT
 from eightfold.isa import ErrorCode
 from eightfold.isa.decode import CommandError, read_stream
+from eightfold.sim.bench import support
 from eightfold.sim.bench.memory_port import burst_addresses
 from eightfold.sim.bench.registers import AxiLite, Registers
-from eightfold.sim.bench.support import (
-    clock_cycles,
-    configuration,
-    each_cycle,
-    parameters,
-    report,
-    rng,
-    stall_rng,
-    start_clock_and_reset,
-)
 from eightfold.sim.stimuli.commands import RandomCommand, join, random_stream, round_robin, spoil
 
 BASE = 0x4000_0000
@@ -68,7 +59,7 @@ class Stubs:
 
     def __init__(self, dut: Any, port: int, pace: float = 20, stall: float = 0.3) -> None:
         self._dut, self._port, self.pace, self.stall = dut, port, pace, stall
-        self._rng: random.Random = stall_rng("stubs")
+        self._rng: random.Random = support.stall_rng("stubs")
         self.words: NDArray[np.uint32] = np.zeros(0, np.uint32)
         self.log = Log()
         self.fault: int | None = None
@@ -183,9 +174,9 @@ class SequencerBench:
 
     def __init__(self, dut: Any, stream: int, pace: float = 20, stall: float = 0.3) -> None:
         self.dut = dut
-        self.config = configuration()
-        self.rng = rng(stream)
-        self.count: int = parameters()["commands"]
+        self.config = support.configuration()
+        self.rng = support.rng(stream)
+        self.count: int = support.parameters()["commands"]
         self.stubs = Stubs(dut, self.config.port, pace, stall)
         self.registers = Registers(dut, AxiLite(dut))
         self.trace: list[tuple[int, int]] = []
@@ -243,7 +234,7 @@ class SequencerBench:
             pass
         assert self.dut.reset.value == 1 and self.dut.stop.value == 1
         await self.registers.write("CONTROL", 1)
-        await clock_cycles(self.dut, 20)
+        await support.clock_cycles(self.dut, 20)
         assert await self.registers.fields("ERROR") == error
         assert not (await self.registers.fields("STATUS"))["busy"], "runs in spite of the error"
         await self.registers.soft_reset()
@@ -252,9 +243,9 @@ class SequencerBench:
 async def running(dut: Any, stream: int, **speed: float) -> SequencerBench:
     """Return a bench with random numbers of its own, its clock and everything around running."""
     bench = SequencerBench(dut, stream, **speed)
-    each_cycle(dut, bench.stubs.step)
-    each_cycle(dut, bench.watch)
-    await start_clock_and_reset(dut)
+    support.each_cycle(dut, bench.stubs.step)
+    support.each_cycle(dut, bench.watch)
+    await support.start_clock_and_reset(dut)
     return bench
 
 
@@ -313,7 +304,7 @@ async def the_stream_is_a_word_per_cycle(dut: Any) -> None:
     commands = round_robin(bench.config, 100)
     await bench.succeed(commands)
     cycles = bench.totals["CYCLES"]
-    report({"words": len(join(commands)), "cycles": cycles})
+    support.report({"words": len(join(commands)), "cycles": cycles})
     assert cycles <= len(join(commands)) + 60
 
 
@@ -374,7 +365,7 @@ async def bus_errors_name_who_asked(dut: Any, client: str) -> None:
     bench = await running(dut, 5, pace=5)
     bench.stubs.hang = True
     await bench.begin(join(round_robin(bench.config, 20)))
-    await clock_cycles(dut, 1500)
+    await support.clock_cycles(dut, 1500)
     started = bench.stubs.log.started
     engine, index = {
         "commands": (SEQUENCER, 21),
@@ -419,7 +410,7 @@ async def a_run_without_progress_times_out(dut: Any) -> None:
     stuck.insert(2, RandomCommand(isa.Opcode.MOVE, wait, 0, isa.MOVE.encode(index=2, wait=wait)))
     stuck[-1].words = isa.END.encode(index=3)
     await bench.begin(join(stuck), timeout=0)
-    await clock_cycles(dut, 3000)
+    await support.clock_cycles(dut, 3000)
     status = await bench.registers.fields("STATUS")
     assert status == {"busy": 1, "done": 0, "error": 0, "interrupt": 0}
     assert await bench.registers.read("MOVER_WAIT") > 2500
@@ -429,9 +420,9 @@ async def a_run_without_progress_times_out(dut: Any) -> None:
     assert 500 <= bench.totals["CYCLES"] < 700
     await bench.begin(join(stuck), timeout=100)
     for _ in range(20):
-        await clock_cycles(dut, 80)
+        await support.clock_cycles(dut, 80)
         dut.moving.value = 1
-        await clock_cycles(dut, 1)
+        await support.clock_cycles(dut, 1)
         dut.moving.value = 0
     assert not (await bench.registers.fields("STATUS"))["error"], "timed out in spite of progress"
     await bench.fail(isa.ErrorCode.TIMEOUT, SEQUENCER, 3)
@@ -444,7 +435,7 @@ async def a_soft_reset_at_any_time_leaves_nothing_behind(dut: Any) -> None:
     bench = await running(dut, 8, pace=10)
     for _ in range(12):
         await bench.begin(join(bench.random_stream(bench.count)))
-        await clock_cycles(dut, int(bench.rng.integers(1, 400)))
+        await support.clock_cycles(dut, int(bench.rng.integers(1, 400)))
         await bench.registers.soft_reset()
         assert not bench.stubs.outstanding
         await bench.succeed(bench.random_stream(10))

@@ -19,15 +19,9 @@ from numpy.typing import NDArray
 from eightfold.hw.vector.engine import STATUS_LAYOUT
 from eightfold.hw.vector.words import table_load_layout
 from eightfold.isa import VECTOR, Combine, Row
+from eightfold.sim.bench import support
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.stream import StreamSource, pack
-from eightfold.sim.bench.support import (
-    configuration,
-    parameters,
-    rng,
-    stall_rng,
-    start_clock_and_reset,
-)
 from eightfold.sim.machine.explain import explain_vector
 from eightfold.sim.machine.vector import RowState, VectorFault, operand_addresses, run_vector
 from eightfold.sim.stimuli.rows import OPERATORS, random_rows, random_summands
@@ -52,8 +46,8 @@ class VectorBench:
 
     def __init__(self, dut: Any, stall: float = 0.0, idle: float = 0.0) -> None:
         self.dut, self.stall = dut, stall
-        self.config = configuration()
-        self.rng = rng(7)
+        self.config = support.configuration()
+        self.rng = support.rng(7)
         size = self.config.scratchpad
         self.memory = self.rng.integers(-128, 128, size, dtype=np.int8)
         # Where values are few, operands are equal, and extremes occur more than once.
@@ -70,15 +64,17 @@ class VectorBench:
         self.faults: list[int] = []
         self._sent: list[Fields] = []
         self._moves = 0
-        self._stalls = stall_rng("scratchpad")
-        self._answers: deque[dict[int, int] | None] = deque([None] * (parameters()["latency"] - 1))
+        self._stalls = support.stall_rng("scratchpad")
+        self._answers: deque[dict[int, int] | None] = deque(
+            [None] * (support.parameters()["latency"] - 1)
+        )
 
     async def start(self) -> None:
         """Reset, and start the scratchpad."""
         for name in ("request__ready", "valid", "data"):
             getattr(self.dut, f"scratch_read__{name}").value = 0
         self.dut.scratch_write__ready.value = 0
-        await start_clock_and_reset(self.dut)
+        await support.start_clock_and_reset(self.dut)
         cocotb.start_soon(self._run())
 
     async def load(self, tables: NDArray[np.int32], first: int = 0) -> None:
@@ -226,10 +222,10 @@ STALLS = (("stall", "idle"), [(0.0, 0.0), (0.3, 0.0), (0.7, 0.9)])
 async def random_commands(dut: Any, stall: float, idle: float) -> None:
     """Every combination, reduction, padding and tail; the scratchpad is right at each done."""
     bench = VectorBench(dut, stall, idle)
-    generator = rng(10 + int(10 * stall))
+    generator = support.rng(10 + int(10 * stall))
     await bench.start()
     await bench.load(random_tables(generator, bench.config.tables))
-    for _ in range(parameters()["commands"]):
+    for _ in range(support.parameters()["commands"]):
         bench.expect(random_command(generator, bench.config))
     await bench.finish()
     assert not bench.faults
@@ -240,10 +236,10 @@ async def random_commands(dut: Any, stall: float, idle: float) -> None:
 async def rows_of_operators(dut: Any, name: str, stall: float) -> None:
     """Rows are golden's, for scales from nearly equal exponentials to a single one."""
     bench = VectorBench(dut, stall)
-    generator = rng(2 + len(name))
+    generator = support.rng(2 + len(name))
     await bench.start()
-    for _ in range(max(1, parameters()["commands"] // 8)):
-        scaling, function = random_rows(generator, name, parameters()["rows"])
+    for _ in range(max(1, support.parameters()["commands"] // 8)):
+        scaling, function = random_rows(generator, name, support.parameters()["rows"])
         await bench.load(np.stack(scaling.tables).astype(np.int32))
         for _ in range(4):
             fields = random_command(generator, bench.config, [0], (scaling.row,))
@@ -262,11 +258,11 @@ async def rows_of_operators(dut: Any, name: str, stall: float) -> None:
 async def rows_in_parts(dut: Any, name: str, stall: float) -> None:
     """A row spread over commands is golden's, and so are its extremes so far."""
     bench = VectorBench(dut, stall)
-    generator = rng(20 + len(name))
+    generator = support.rng(20 + len(name))
     unit, size = bench.config.vector, bench.config.scratchpad
     await bench.start()
-    for _ in range(max(1, parameters()["commands"] // 8)):
-        scaling, function = random_rows(generator, name, parameters()["rows"])
+    for _ in range(max(1, support.parameters()["commands"] // 8)):
+        scaling, function = random_rows(generator, name, support.parameters()["rows"])
         await bench.load(np.stack(scaling.tables).astype(np.int32))
         lengths = [*(unit * generator.integers(1, 4, 2)), int(generator.integers(1, 3 * unit))]
         starts = np.cumsum([0, *lengths])
@@ -294,9 +290,9 @@ async def rows_in_parts(dut: Any, name: str, stall: float) -> None:
 async def functions_of_any_sum(dut: Any) -> None:
     """Sums from the least to the largest, with padding and any requantization of the rest."""
     bench = VectorBench(dut, 0.2)
-    generator = rng(3)
+    generator = support.rng(3)
     await bench.start()
-    for number in range(max(3, parameters()["commands"] // 2)):
+    for number in range(max(3, support.parameters()["commands"] // 2)):
         row = FUNCTIONS[number % len(FUNCTIONS)]
         summands = random_summands(generator, row, LONGEST)
         await bench.load(np.stack([random_tables(generator, 1)[0], summands]))
@@ -309,13 +305,13 @@ async def functions_of_any_sum(dut: Any) -> None:
 async def loads_disturb_no_other_table(dut: Any) -> None:
     """While commands use one half of the tables, the other half is loaded, and then used."""
     bench = VectorBench(dut, 0.2)
-    generator = rng(4)
+    generator = support.rng(4)
     half = bench.config.tables // 2
     await bench.start()
     await bench.load(random_tables(generator, bench.config.tables))
     for turn in range(4):
         first = half * (turn % 2)
-        for _ in range(max(1, parameters()["commands"] // 8)):
+        for _ in range(max(1, support.parameters()["commands"] // 8)):
             used = list(range(first, first + half))
             fields = random_command(generator, bench.config, used)
             bench.expect(fields | {"lookup_a": 1, "lookup_b": 1})
@@ -328,7 +324,7 @@ async def loads_disturb_no_other_table(dut: Any) -> None:
 async def writes_outside_are_faults(dut: Any) -> None:
     """Nothing is written there, the fault comes before the done, and the next command is right."""
     bench = VectorBench(dut, 0.3)
-    generator = rng(5)
+    generator = support.rng(5)
     size = bench.config.scratchpad
     await bench.start()
     await bench.load(random_tables(generator, bench.config.tables))

