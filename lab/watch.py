@@ -18,6 +18,7 @@ from pathlib import Path
 import click
 
 from eightfold.campaign.folder import Folder
+from eightfold.common.child import run_to_end
 from eightfold.common.errors import InputError
 from eightfold.run.reference.runtimes import RUNTIMES
 
@@ -72,13 +73,8 @@ def fetch(folder: Path) -> None:
     """Put the newest packages into a new folder."""
     # What they need is there already: of the versions that they replace.
     words = ["install", "--pre", "--no-deps", "--target", str(folder), "--retries", "1", "--quiet"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", *words, "--disable-pip-version-check", *NEWEST.values()],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    options = [*words, "--disable-pip-version-check", *NEWEST.values()]
+    done = run_to_end([sys.executable, "-m", "pip", *options])
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
         reason = said[-1].removeprefix("ERROR: ") if said else "pip failed"

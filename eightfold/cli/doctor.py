@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 from rich.table import Table
 
+from eightfold.common.child import run_to_end
 from eightfold.common.extras import how_to_install, packages_of
 from eightfold.common.terminal import output_console
 
@@ -118,15 +119,7 @@ def _program_version(program: str) -> str | None:
         return None
     option = {"iverilog": "-V", "berkeley-abc": "-h"}.get(program, "--version")
     try:
-        done = subprocess.run(
-            [program, option],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=20,
-        )
+        done = run_to_end([program, option], timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return "installed"
     number = re.search(r"\d+\.\d+(\.\d+)?", done.stdout + done.stderr)

@@ -210,6 +210,17 @@ def run_alone(command: Sequence[str], seconds: float, **options: Any) -> tuple[i
         return status, _text(streams)
 
 
+def run_to_end(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command without input; return its exit status, and what each of its streams was told.
+
+    ``options``: of `subprocess.run`, whose exceptions pass.
+    """
+    texts: Any = {"text": True, "errors": "replace"}
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, check=False, **texts, **options
+    )
+
+
 def _killed(process: subprocess.Popen[Any]) -> int:
     """Kill a process, if it still runs, and all that it has started; return its exit status."""
     with contextlib.suppress(ProcessLookupError, PermissionError):

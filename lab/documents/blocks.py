@@ -18,7 +18,6 @@ first or the last one.
 import doctest
 import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -27,6 +26,7 @@ from pathlib import Path
 
 import click
 
+from eightfold.common.child import run_to_end
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT, write_file
 from eightfold.common.program import one_line_errors
@@ -101,15 +101,7 @@ class Page:
             "CHECKOUT": str(ROOT),
             "COLUMNS": "100",
         }
-        done = subprocess.run(
-            ["sh", "-c", block.command],
-            cwd=self.folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_to_end(["sh", "-c", block.command], cwd=self.folder, env=environment)
         if done.returncode > 1:  # 1 is a verdict
             raise InputError(f"{self.path}: {block.command}: {done.stderr}")
         lines = done.stdout.replace(f"{ROOT}/", "").splitlines()

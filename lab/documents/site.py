@@ -8,7 +8,6 @@ they link to, so that a link leads to the same place in the repository and on th
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from urllib.parse import unquote
 
 import click
 
+from eightfold.common.child import run_to_end
 from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.common.program import one_line_errors
@@ -93,7 +93,7 @@ def build(root: Path = ROOT) -> Path:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--clean"]
     command += ["--config-file", str(root / SETTINGS)]
     silent = os.environ | {"NO_MKDOCS_2_WARNING": "1"}  # the theme's, at every start
-    run = subprocess.run(command, env=silent, capture_output=True, text=True, check=False)
+    run = run_to_end(command, env=silent)
     if run.returncode:
         messages = [
             line for line in run.stderr.splitlines() if line.startswith(("WARNING", "ERROR"))

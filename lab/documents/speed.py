@@ -8,7 +8,6 @@ they do not count what other programs do in between.
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +17,7 @@ from statistics import median
 
 import click
 
+from eightfold.common.child import lines_of, run_to_end
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra, require_module
 from eightfold.common.files import IMPORT_ROOT
@@ -66,16 +66,10 @@ def measure(model: str | Path, repeats: int = 21, seed: int = 0, batch: int = 1)
     paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     # BLAS reads its number of threads when numpy is imported: so a new process.
     environment = {**os.environ, "PYTHONPATH": paths, **dict.fromkeys(_ONE_THREAD, "1")}
-    child = subprocess.run(
-        [sys.executable, "-c", _CHILD, str(model), str(repeats), str(seed), str(batch)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = map(str, (model, repeats, seed, batch))
+    child = run_to_end([sys.executable, "-c", _CHILD, *words], env=environment)
     if child.returncode:
-        lines = [line for line in child.stderr.splitlines() if line.strip()]
-        reason = lines[-1] if lines else f"exit status {child.returncode}"
+        reason = [f"exit status {child.returncode}", *lines_of(child.stderr)][-1]
         raise InputError(f"{model}: cannot be measured: {reason}")
     return Speed(**json.loads(child.stdout.splitlines()[-1]))
 

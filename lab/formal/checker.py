@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from tempfile import TemporaryDirectory
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue] - not in the stubs
 from amaranth.hdl import Assert, Assume, Cover, Module, ShapeLike, Signal, Value
 
-from eightfold.common.child import ending
+from eightfold.common.child import ending, one_line, run_to_end
 from eightfold.common.extras import how_to_install
 from eightfold.rtl.verilog import run_yosys
 from eightfold.sim.simulator.limits import limited, ran_out
@@ -172,11 +171,9 @@ def abc_version() -> str:
     """Return what ABC calls itself, such as ``ABC 1.01 (compiled ...)``; ``none`` without it."""
     if shutil.which(COMMAND) is None:
         return "none"
-    done = subprocess.run(
-        [COMMAND, "-c", "version"], capture_output=True, text=True, errors="replace"
-    )
-    found = re.search(r"\bABC \d.*", done.stdout)
-    return " ".join((found[0] if found else done.stdout).split())
+    said = run_to_end([COMMAND, "-c", "version"]).stdout
+    found = re.search(r"\bABC \d.*", said)
+    return one_line(found[0] if found else said)
 
 
 _ASSERTED = re.compile(r"was asserted in frame (\d+)")
@@ -195,14 +192,7 @@ def _write(checked: Property, folder: Path) -> None:
 def _ask(name: str, engine: str, seconds: int, folder: Path) -> str | None:
     """Run one of ABC's engines and return what it said; None if its time was over."""
     commands = f"read_aiger {name}.aig; fold; strash; {engine}"
-    ended = subprocess.run(
-        limited([COMMAND, "-c", commands], seconds),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-    )
+    ended = run_to_end(limited([COMMAND, "-c", commands], seconds), cwd=folder)
     if ran_out(ended.returncode):
         return None
     if ended.returncode:

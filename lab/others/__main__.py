@@ -7,7 +7,6 @@ lab.documents`` makes the tables.
 import hashlib
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from typing import Any
 
 import click
 
+from eightfold.common.child import run_to_end
 from eightfold.common.extras import installed_versions
 from eightfold.common.files import write_file
 from eightfold.common.program import one_line_errors
@@ -75,12 +75,8 @@ def judged(
         claimed = str(profile) if unit["rtl"] else unit["profile"]
         options = ("--profile", claimed, "--level", level, "--workers", "1", "--json", str(report))
         words = ["eightfold.cli.main", "conform", "run", "--adapter", adapter, *options]
-        done = subprocess.run(
-            [sys.executable, "-m", *words],
-            env={**os.environ, "EIGHTFOLD_SOURCES": str(Path(sources or name).resolve())},
-            capture_output=True,
-            text=True,
-        )
+        environment = {**os.environ, "EIGHTFOLD_SOURCES": str(Path(sources or name).resolve())}
+        done = run_to_end([sys.executable, "-m", *words], env=environment)
         if done.returncode not in (0, 1):
             return done.stderr.strip().rpartition("\n")[2] or f"exit status {done.returncode}"
         own = () if unit["rtl"] else getattr(load_adapter(unit["adapter"]), "packages", ())

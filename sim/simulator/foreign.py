@@ -10,13 +10,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eightfold.common.child import run_to_end
 from eightfold.common.errors import InputError
 from eightfold.common.extras import how_to_install
 from eightfold.sim.simulator.cache import one_word
@@ -184,15 +184,7 @@ def _tree(
             *(f"-I{folder}" for folder in foreign.include_words()),
             *map(str, foreign.words()),
         ]
-        done = subprocess.run(
-            command,
-            env=os.environ | tool_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
+        done = run_to_end(command, env=os.environ | tool_environment())
         if done.returncode:
             raise InputError(f"module {top}: {_first_error(done.stderr.splitlines())}")
         read = json.loads(meta.read_text("utf-8"))["files"].values()
@@ -323,9 +315,7 @@ def read_entity(foreign: Foreign, top: str, parameters: Mapping[str, str | int])
 
 
 def _ghdl(top: str, *arguments: str) -> str:
-    done = subprocess.run(
-        ["ghdl", *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
+    done = run_to_end(["ghdl", *arguments])
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if ":warning:" not in line]
         raise InputError(f"entity {top}: {(said or ['GHDL does not accept it'])[0]}")

@@ -2,10 +2,10 @@
 
 import os
 import re
-import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
+from eightfold.common.child import run_to_end
 from eightfold.common.errors import InputError
 from eightfold.sim.simulator.toolchain import tool_environment, verilator_root
 
@@ -26,13 +26,8 @@ WAIVERS = {
 def lint(source: Path, waivers: tuple[str, ...] = tuple(WAIVERS)) -> list[str]:
     """Return the warnings and errors of ``verilator --lint-only -Wall``, without the waived."""
     command = [str(verilator_root() / "bin" / "verilator"), "--lint-only", "-Wall", "-Wno-fatal"]
-    done = subprocess.run(
-        [*command, *(f"-Wno-{name}" for name in waivers), str(source)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | tool_environment(),
-    )
+    command += [*(f"-Wno-{name}" for name in waivers), str(source)]
+    done = run_to_end(command, env=os.environ | tool_environment())
     found = re.findall(r"^%(?:Warning|Error).*$", done.stderr, re.MULTILINE)
     return found or ([done.stderr] if done.returncode else [])
 

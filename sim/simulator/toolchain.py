@@ -3,13 +3,13 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from eightfold.common.child import run_to_end
 from eightfold.common.errors import InputError
 from eightfold.common.extras import how_to_install
 from eightfold.common.posix import require_posix
@@ -89,7 +89,7 @@ def simulator_version(simulator: Simulator) -> str:
 
 
 def _first_line(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_to_end(command)
     return re.sub(r"\s+", " ", (done.stdout or done.stderr).partition("\n")[0]).strip()
 
 

@@ -43,7 +43,7 @@ def test_blas_has_one_thread(model: Path, monkeypatch: pytest.MonkeyPatch) -> No
         seen.update(env)
         raise InterruptedError
 
-    monkeypatch.setattr("lab.documents.speed.subprocess.run", failing)
+    monkeypatch.setattr("subprocess.run", failing)
     with pytest.raises(InterruptedError):
         measure(model)
     assert seen["OPENBLAS_NUM_THREADS"] == "1"
