@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue] - not in the stubs
 from amaranth.hdl import Assert, Assume, Cover, Module, ShapeLike, Signal, Value
@@ -39,6 +40,12 @@ class Property:
         """Return an input that may have any value in any cycle."""
         self.ports.append(Signal(shape, name=name))
         return self.ports[-1]
+
+    def drive(self, name: str, port: Any) -> Signal:
+        """Return such an input that drives a port of the unit."""
+        driver = self.free(name, Value.cast(port).shape())
+        self.module.d.comb += Value.cast(port).eq(driver)
+        return driver
 
     def always(self, condition: Value) -> None:
         """Claim that a condition holds in every cycle, or in those that a ``with`` around says."""

@@ -43,12 +43,8 @@ def decoded(p: Property, m: Module, *, numbered: bool) -> None:
     """
     config = PRESETS["nano"]
     m.submodules.unit = unit = CommandDecoder(config)
-    valid, word = p.free("valid"), p.free("word", 32)
-    m.d.comb += [
-        unit.words.valid.eq(valid),
-        unit.words.payload.eq(word),
-        unit.exhausted.eq(p.free("exhausted")),
-    ]
+    valid, word = p.drive("valid", unit.words.valid), p.drive("word", unit.words.payload)
+    p.drive("exhausted", unit.exhausted)
     ready = p.free("ready", len(QUEUES))
     for number, queue in enumerate(unit.queues):
         m.d.comb += queue.ready.eq(ready[number])

@@ -31,19 +31,14 @@ def _burst(p: Property, client: Any, name: str) -> None:
     What is asked for stays until it is taken.
     """
     request = client.request
-    valid = p.free(f"{name}_valid")
-    address = p.free(f"{name}_address", ADDRESS_BITS)
-    beats = p.free(f"{name}_beats", range(BURST + 1))
+    valid = p.drive(f"{name}_valid", request.valid)
+    address = p.drive(f"{name}_address", request.payload.address)
+    beats = p.drive(f"{name}_beats", request.payload.beats)
     shift = CONFIG.port.bit_length() - 1
     place = (address >> shift)[: BURST.bit_length() - 1]
     p.assume(implies(valid, (beats != 0) & (place + beats <= BURST)))
     p.assume(implies(valid, address[:shift] == 0))
     p.assume(p.stable(valid, request.ready, Cat(address, beats)))
-    p.module.d.comb += [
-        request.valid.eq(valid),
-        request.payload.address.eq(address),
-        request.payload.beats.eq(beats),
-    ]
 
 
 def _address(p: Property, axi: Any, channel: str, ready: Value) -> Value:
@@ -62,12 +57,12 @@ OUTSTANDING = 3
 def reads(p: Property, m: Module) -> None:
     """A `MemoryReader` of two clients, which may have a few bursts outstanding."""
     m.submodules.unit = unit = MemoryReader(CONFIG, clients=2, outstanding=OUTSTANDING)
-    stop = p.free("stop")
+    stop = p.drive("stop", unit.stop)
     for number, client in enumerate(unit.clients):
         _burst(p, client, f"client{number}")
     axi = unit.axi
-    arready, rvalid = p.free("arready"), p.free("rvalid")
-    m.d.comb += [unit.stop.eq(stop), axi.arready.eq(arready), axi.rdata.eq(p.free("rdata", 32))]
+    arready, rvalid = p.drive("arready", axi.arready), p.free("rvalid")
+    p.drive("rdata", axi.rdata)
     asked = _address(p, axi, "ar", arready)
     # Memory: lengths of the bursts that it was asked for, the oldest first.
     lengths = [Signal(4, name=f"length{i}") for i in range(OUTSTANDING + 2)]
@@ -100,15 +95,10 @@ def writes(p: Property, m: Module) -> None:
     m.submodules.unit = unit = MemoryWriter(CONFIG)
     axi, client = unit.axi, unit.client
     _burst(p, client, "client")
-    stop, awready, wready = (p.free(name) for name in ("stop", "awready", "wready"))
-    beat, data = p.free("beat"), p.free("data", 8 * CONFIG.port)
-    m.d.comb += [
-        unit.stop.eq(stop),
-        axi.awready.eq(awready),
-        axi.wready.eq(wready),
-        client.beats.valid.eq(beat),
-        client.beats.payload.data.eq(data),
-    ]
+    stop = p.drive("stop", unit.stop)
+    awready, wready = p.drive("awready", axi.awready), p.drive("wready", axi.wready)
+    p.drive("beat", client.beats.valid)
+    p.drive("data", client.beats.payload.data)
     asked = _address(p, axi, "aw", awready)
     p.always(p.stable(axi.wvalid, wready, Cat(axi.wdata, axi.wstrb, axi.wlast)))
     taken = client.request.valid & client.request.ready
@@ -160,21 +150,14 @@ def runs(p: Property, m: Module) -> None:
     depth = 2 * BURST
     m.submodules.unit = unit = LinearFetch(CONFIG, depth)
     shift = CONFIG.port.bit_length() - 1
-    valid, beats = p.free("valid"), p.free("beats", 32)
-    address = p.free("address", ADDRESS_BITS)
-    ready, granted = p.free("ready"), p.free("granted")
-    request = unit.memory.request
+    request, run = unit.memory.request, unit.runs.payload
+    valid, beats = p.drive("valid", unit.runs.valid), p.drive("beats", run.beats)
+    address = p.drive("address", run.address)
+    ready, granted = p.drive("ready", unit.o.ready), p.drive("granted", request.ready)
     owed = Signal(range(2 * depth))
     answers = p.free("answers") & (owed != 0)
-    m.d.comb += [
-        unit.runs.valid.eq(valid),
-        unit.runs.payload.address.eq(address),
-        unit.runs.payload.beats.eq(beats),
-        unit.o.ready.eq(ready),
-        unit.yields.eq(p.free("yields")),
-        request.ready.eq(granted),
-        unit.memory.valid.eq(answers),
-    ]
+    p.drive("yields", unit.yields)
+    m.d.comb += unit.memory.valid.eq(answers)
     asks, taken = request.valid & granted, valid & unit.runs.ready
     size = request.payload.beats
     # What of the run has not been asked for: everything that is, must be its next part.

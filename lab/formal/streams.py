@@ -49,18 +49,16 @@ def follow(
     return held
 
 
-def register(
-    p: Property, m: Module, unit_class: Callable[[int], Any], places: int, through: bool
-) -> None:
+def register(p: Property, m: Module, unit_class: Callable[[int], Any]) -> None:
     """One of the registers in a stream."""
     m.submodules.unit = unit = unit_class(WORD)
-    valid, ready = p.free("valid"), p.free("ready")
-    word = p.free("word", WORD)
-    m.d.comb += [unit.i.valid.eq(valid), unit.i.payload.eq(word), unit.o.ready.eq(ready)]
+    places = 2 if unit_class is Skid else 1
+    valid, ready = p.drive("valid", unit.i.valid), p.drive("ready", unit.o.ready)
+    word = p.drive("word", unit.i.payload)
     enters, leaves = valid & unit.i.ready, unit.o.valid & ready
     held = follow(p, m, places, enters, word, leaves, unit.o.payload)
     p.always(p.stable(unit.o.valid, ready, unit.o.payload))
-    arrives = enters if through else Const(0)
+    arrives = enters if unit_class is Bypass else Const(0)
     p.always(unit.o.valid == ((held != 0) | arrives))
     p.always(implies(held == 0, unit.i.ready))
     p.always(implies(ready & p.before(ready), unit.i.ready))
@@ -74,15 +72,10 @@ def credits(p: Property, m: Module, depth: int) -> None:
     take = p.free("take") & unit.available
     owed = Signal(range(depth + 1))
     push = p.free("push") & ((owed != 0) | take)
-    ready, word = p.free("ready"), p.free("word", STORED)
+    m.d.comb += [unit.take.eq(take), unit.push.eq(push)]
+    ready, word = p.drive("ready", unit.o.ready), p.drive("word", unit.push_data)
     leaves = unit.o.valid & ready
     m.d.sync += owed.eq(owed + take - push)
-    m.d.comb += [
-        unit.take.eq(take),
-        unit.push.eq(push),
-        unit.push_data.eq(word),
-        unit.o.ready.eq(ready),
-    ]
     held = follow(p, m, depth, push, word, leaves, unit.o.payload)
     p.always(p.stable(unit.o.valid, ready, unit.o.payload))
     used = held + owed
@@ -98,8 +91,8 @@ def credits(p: Property, m: Module, depth: int) -> None:
 def places(p: Property, m: Module, depth: int) -> None:
     """A `Fifo` that is written and read whenever it is asked, full or empty."""
     m.submodules.unit = unit = Fifo(STORED, depth)
-    asked, wanted, word = p.free("asked"), p.free("wanted"), p.free("word", STORED)
-    m.d.comb += [unit.w_en.eq(asked), unit.w_data.eq(word), unit.r_en.eq(wanted)]
+    asked, wanted = p.drive("asked", unit.w_en), p.drive("wanted", unit.r_en)
+    word = p.drive("word", unit.w_data)
     enters, leaves = asked & unit.w_rdy, wanted & unit.r_rdy
     held = follow(p, m, depth, enters, word, leaves, unit.r_data)
     p.always(unit.w_rdy == (held < depth))
@@ -109,10 +102,8 @@ def places(p: Property, m: Module, depth: int) -> None:
 def gearbox(p: Property, m: Module, i_bytes: int, o_bytes: int) -> tuple[Gearbox, list[Signal]]:
     """Add a `Gearbox`; return it, and what is free: ``valid``, ``ready``, ``drop``, the word."""
     m.submodules.unit = unit = Gearbox(i_bytes, o_bytes)
-    given = [*map(p.free, ("valid", "ready", "drop")), p.free("word", 8 * i_bytes)]
-    ports = (unit.i.valid, unit.o.ready, unit.drop, unit.i.payload)
-    m.d.comb += [port.eq(signal) for port, signal in zip(ports, given, strict=True)]
-    return unit, given
+    ports = {"valid": unit.i.valid, "ready": unit.o.ready, "drop": unit.drop}
+    return unit, [p.drive(*port) for port in (*ports.items(), ("word", unit.i.payload))]
 
 
 def cut(p: Property, m: Module, i_bytes: int, o_bytes: int) -> None:
@@ -161,42 +152,34 @@ def join(p: Property, m: Module, i_bytes: int, o_bytes: int) -> None:
 
 ORDER = "no word is lost, doubled, put out of order or changed, whenever it is reset"
 
-REGISTERS = (
-    Checked(
-        name="skid",
-        file="hw/blocks/skid.py",
-        text=f"`Skid`: {ORDER}; words wait only while `o` does",
-        build=partial(register, unit_class=Skid, places=2, through=False),
-        breaks=(
-            Break(
-                "with m.If(~full):\n            m.d.sync += second",
-                "with m.If(self.i.valid):\n            m.d.sync += second",
-            ),
-            Break(
-                "m.d.sync += [valid.eq(full | self.i.valid)", "m.d.sync += [valid.eq(self.i.valid)"
-            ),
+REGISTER_BREAKS = {
+    Skid: (
+        Break(
+            "with m.If(~full):\n            m.d.sync += second",
+            "with m.If(self.i.valid):\n            m.d.sync += second",
         ),
+        Break("m.d.sync += [valid.eq(full | self.i.valid)", "m.d.sync += [valid.eq(self.i.valid)"),
     ),
+    Stage: (
+        Break("self.i.ready.eq(self.o.ready | ~valid)", "self.i.ready.eq(self.o.ready)"),
+        Break("with m.If(self.i.ready):", "with m.If(self.i.valid):"),
+    ),
+    Bypass: (
+        Break("full.eq(self.o.valid & ~self.o.ready)", "full.eq(self.i.valid & ~self.o.ready)"),
+        Break("self.o.valid.eq(full | self.i.valid)", "self.o.valid.eq(full)"),
+    ),
+}
+"""Faults of each register."""
+
+REGISTERS = tuple(
     Checked(
-        name="stage",
+        name=unit.__name__.lower(),
         file="hw/blocks/skid.py",
-        text=f"`Stage`: {ORDER}; words wait only while `o` does",
-        build=partial(register, unit_class=Stage, places=1, through=False),
-        breaks=(
-            Break("self.i.ready.eq(self.o.ready | ~valid)", "self.i.ready.eq(self.o.ready)"),
-            Break("with m.If(self.i.ready):", "with m.If(self.i.valid):"),
-        ),
-    ),
-    Checked(
-        name="bypass",
-        file="hw/blocks/skid.py",
-        text=f"`Bypass`: {ORDER}; words wait only while `o` does",
-        build=partial(register, unit_class=Bypass, places=1, through=True),
-        breaks=(
-            Break("full.eq(self.o.valid & ~self.o.ready)", "full.eq(self.i.valid & ~self.o.ready)"),
-            Break("self.o.valid.eq(full | self.i.valid)", "self.o.valid.eq(full)"),
-        ),
-    ),
+        text=f"`{unit.__name__}`: {ORDER}; words wait only while `o` does",
+        build=partial(register, unit_class=unit),
+        breaks=breaks,
+    )
+    for unit, breaks in REGISTER_BREAKS.items()
 )
 
 
