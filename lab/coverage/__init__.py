@@ -11,8 +11,6 @@ import itertools
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
-import numpy as np
-
 from eightfold.campaign.coverage import Bin
 from eightfold.compiler import Compiled
 from eightfold.model import Graph
@@ -20,6 +18,7 @@ from lab.coverage.computing import COMPUTING
 from lab.coverage.copying import COPYING
 from lab.coverage.points import Point, Sample
 from lab.coverage.requantizations import PAIR_SHIFTS, Labels, accelerator_labels, reference_labels
+from lab.hostile.subject import Tensors
 
 POINTS: dict[str, list[Point]] = COMPUTING | COPYING
 """Points by operator."""
@@ -54,12 +53,7 @@ def every_bin() -> list[Bin]:
     ]
 
 
-def covered(
-    graph: Graph,
-    compiled: Compiled,
-    inputs: Mapping[int, np.ndarray],
-    results: Mapping[int, np.ndarray],
-) -> Counter[Bin]:
+def covered(graph: Graph, compiled: Compiled, inputs: Tensors, results: Tensors) -> Counter[Bin]:
     """Return how many operators of a graph that has run have shown each bin.
 
     ``inputs``, ``results``: tensors by index; ``results`` are the accelerator's.

@@ -12,6 +12,7 @@ from eightfold.model import Graph, Operator
 from eightfold.operators import OperatorCall
 from eightfold.target.config import AcceleratorConfig
 from lab.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES, Labels
+from lab.hostile.subject import Tensors
 
 
 class Sample(OperatorCall):
@@ -26,7 +27,7 @@ class Sample(OperatorCall):
         self,
         graph: Graph,
         operator: Operator,
-        values: Mapping[int, np.ndarray],
+        values: Tensors,
         config: AcceleratorConfig,
         labels: Mapping[str, Labels],
     ) -> None:

@@ -26,12 +26,11 @@ from eightfold.operators import run_operator
 from eightfold.sim.machine import matrix as matrix_model
 from eightfold.sim.machine import vector as vector_model
 from eightfold.sim.machine.machine import Machine
-from lab.hostile.subject import run_on
+from lab.hostile.subject import Tensors, run_on
 
 Labels = defaultdict[str, set[str]]
 """Bins by the name of the point that has them."""
 
-Tensors = Mapping[int, np.ndarray]
 
 PAIR_SHIFTS = (
     "left 8..30",

@@ -26,6 +26,7 @@ from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.system import system_design
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from lab.gates import accelerator_source, levels_of
+from lab.hostile.subject import Tensors
 from lab.netlist_option import HELP
 
 ODD = "odd"
@@ -75,8 +76,6 @@ def random_config(rng: np.random.Generator) -> AcceleratorConfig:
     )
     return config.replace(vector_lanes=power(1, config.vector))
 
-
-Tensors = Mapping[int, np.ndarray]
 
 SEED = click.Option(
     ["--seed"], type=click.IntRange(min=0), default=0, show_default=True, help="Of the first case."

@@ -1,7 +1,7 @@
 """Random networks: golden against the reference's kernels, RTL against golden, on every tensor."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,9 +26,9 @@ from eightfold.sim.simulator.system import Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from lab.gates import accelerator_source
-from lab.hostile.subject import fitting_inputs, run_compiled, run_prepared
+from lab.hostile.subject import Tensors, fitting_inputs, run_compiled, run_prepared
 from lab.suites import common
-from lab.suites.common import Drawn, Found, Tensors
+from lab.suites.common import Drawn, Found
 from lab.suites.operators import MOST_ELEMENTS
 from lab.suites.shrink import Budget, part_of, shrink
 
@@ -201,7 +201,7 @@ WHOLE = "whole.tflite"
 def smaller_network(
     case: Case,
     model: bytes,
-    inputs: Mapping[int, np.ndarray],
+    inputs: Tensors,
     judge: Judge,
     budget: Budget,
     reference: str = "litert",
