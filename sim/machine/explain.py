@@ -15,13 +15,12 @@ from eightfold.golden.rounding import ROUNDINGS
 from eightfold.golden.steps import explain_requantize, step_lines
 from eightfold.isa import REQUANTIZE_LAYOUT, Combine, Opcode, Operand, Reduce, Row, Space
 from eightfold.isa.decode import Decoded
-from eightfold.sim.machine import vector
 from eightfold.sim.machine.accesses import copied_to
 from eightfold.sim.machine.beats import ArrayModel, Program
 from eightfold.sim.machine.machine import Machine
 from eightfold.sim.machine.matrix import Bank, MatrixRun
 from eightfold.sim.machine.tokens import taken
-from eightfold.sim.machine.vector import RowState
+from eightfold.sim.machine.vector import RowState, VectorRun, addresses_a, targets
 from eightfold.target.config import AcceleratorConfig
 
 SHOWN = 8
@@ -169,9 +168,9 @@ def explain_vector(
     The other parameters are those of `eightfold.sim.machine.vector.run_vector` before the command;
     none is changed. Empty if it writes nothing there.
     """
-    field = vector.with_defaults(command_fields)
-    values, parameters = vector.vector_values(field, scratchpad, tables, copy(state))
-    target = vector.targets(field, values.shape[-1])
+    run = VectorRun(command_fields, scratchpad, tables, copy(state))
+    values, parameters = run.values()
+    target = targets(run.f, values.shape[-1])
     places = np.argwhere(target == address)
     if not len(places):
         return []
@@ -182,35 +181,30 @@ def explain_vector(
     i2, i1, i0, element = place
     return [
         f"element {element} of run i2={i2}, i1={i1}, i0={i0}",
-        *_operand_lines(field, scratchpad, tables, place),
+        *_operand_lines(run, place),
         *requantize_lines(values[place], fields),
     ]
 
 
-def _operand_lines(
-    field: Mapping[str, int],
-    scratchpad: NDArray[np.int8],
-    tables: NDArray[np.int32],
-    place: tuple[int, ...],
-) -> list[str]:
+def _operand_lines(run: VectorRun, place: tuple[int, ...]) -> list[str]:
+    field = run.f
     row = Row(field["row"])
     combine = Combine(field["combine"])
     if row != Row.NONE:
-        a = vector.row_operands(field, scratchpad)[place[:3]].ravel()
+        a = run.row_operands()[place[:3]].ravel()
         shown = ", ".join(map(str, a[: 4 * SHOWN].tolist()))
         return [f"row {row.name} of {a.size} bytes: {shown}{', ...' * (a.size > 4 * SHOWN)}"]
     lines = [f"{combine.name}, reduced by {Reduce(field['reduce']).name} over the window"]
     positions = list(np.ndindex(field["window1"], field["window0"]))
     for w1, w0 in positions[:SHOWN]:
-        a = np.broadcast_to(vector.operand_a(field, scratchpad, w1, w0), _shape(field))[place]
-        at = np.broadcast_to(vector.addresses_a(field, w1, w0), _shape(field))[place]
-        line = f"window ({w1}, {w0}): a {a} (of {at % len(scratchpad)})"
+        a = np.broadcast_to(run.operand_a(w1, w0), _shape(field))[place]
+        at = np.broadcast_to(addresses_a(field, w1, w0), _shape(field))[place]
+        line = f"window ({w1}, {w0}): a {a} (of {at % len(run.scratchpad)})"
         if field.get("lookup_a", 0):
-            line += f", looked up {tables[field.get('table_a', 0)][a & 255]}"
+            line += f", looked up {run.tables[field.get('table_a', 0)][a & 255]}"
         if combine != Combine.A:
-            b = vector.operand_b(field, scratchpad, tables, w1, w0)
-            line += f", b ({Operand(field['operand_b']).name}) "
-            line += str(np.broadcast_to(b, _shape(field))[place])
+            b = np.broadcast_to(run.operand_b(w1, w0), _shape(field))[place]
+            line += f", b ({Operand(field['operand_b']).name}) {b}"
         lines.append(line)
     return lines + [f"... {len(positions)} positions in all"] * (len(positions) > SHOWN)
 

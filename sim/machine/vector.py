@@ -15,6 +15,7 @@ from eightfold.golden.normalization import L2_OUTPUT_BITS, LOG_BITS
 from eightfold.golden.requantize import requantize
 from eightfold.golden.softmax import SUM_BITS
 from eightfold.isa import LOCAL_BITS, REQUANTIZE_LAYOUT, ROW_RESULTS, Combine, Operand, Reduce, Row
+from eightfold.isa.vector_fields import Fields
 from eightfold.target.config import AcceleratorConfig
 
 LOOPS = 3
@@ -57,7 +58,7 @@ class VectorFault(ValueError):  # noqa: N818 - reads as what happened
 
 def run_vector(
     config: AcceleratorConfig,
-    command_fields: Mapping[str, int],
+    command_fields: Fields,
     scratchpad: NDArray[np.int8],
     tables: NDArray[np.int32],
     state: RowState | None = None,
@@ -76,12 +77,12 @@ def run_vector(
     - ``tables``: int32, shape (config.tables, 256).
     - ``state``: what the commands before have found of their last row; changed in place.
 
-    Raises VectorFault if it writes outside of the scratchpad; nothing is written then; ValueError:
-    as `eightfold.sim.machine.vector.scaled_rows`.
+    Raises VectorFault if it writes outside of the scratchpad; nothing is written then; ValueError
+    if a function of rows has a window, or a row's sum is not in the function's range.
     """
-    field = with_defaults(command_fields)
-    values, parameters = vector_values(field, scratchpad, tables, state or RowState())
-    target = targets(field, values.shape[-1])
+    run = VectorRun(command_fields, scratchpad, tables, state or RowState())
+    values, parameters = run.values()
+    target = targets(run.f, values.shape[-1])
     if target.min() < 0 or target.max() >= config.scratchpad:
         raise VectorFault(
             f"writes to {target.min()}..{target.max()}, outside of {config.scratchpad} bytes"
@@ -89,53 +90,158 @@ def run_vector(
     scratchpad[target] = requantize(values, **parameters)
 
 
-def with_defaults(command_fields: Mapping[str, int]) -> dict[str, int]:
-    """Return a command's fields with those that choose an operation, 0 if they are missing."""
-    zeros = dict.fromkeys(("combine", "reduce", "row", "operand_b"), 0)
-    return zeros | {k: int(v) for k, v in command_fields.items()}
+class VectorRun:
+    """One command's fields, and what it works on; those that choose an operation are all there."""
 
+    def __init__(
+        self,
+        fields: Fields,
+        scratchpad: NDArray[np.int8],
+        tables: NDArray[np.int32],
+        state: RowState,
+    ) -> None:
+        zeros = dict.fromkeys(("combine", "reduce", "row", "operand_b"), 0)
+        self.f = zeros | {name: int(value) for name, value in fields.items()}
+        self.scratchpad, self.tables, self.state = scratchpad, tables, state
 
-def vector_values(
-    field: Mapping[str, int],
-    scratchpad: NDArray[np.int8],
-    tables: NDArray[np.int32],
-    state: RowState,
-) -> tuple[Integers, dict[str, Any]]:
-    """Return what a command requantizes, int32 of shape (i2, i1, i0, results), and how.
+    def values(self) -> tuple[Integers, dict[str, Any]]:
+        """Return what a command requantizes, int32 of shape (i2, i1, i0, results), and how.
 
-    The second are parameters of `eightfold.golden.requantize.requantize`. Raises as `run_vector`.
-    """
-    row = Row(field["row"])
-    scaling: Mapping[str, Integers] = {}
-    if row == Row.NONE:
-        values = _reduced(field, scratchpad, tables)
-    else:
-        a = row_operands(field, scratchpad)
-        if row in ROW_RESULTS:
-            values = reduced_rows(row, field, a, tables, state)
+        The second are parameters of `eightfold.golden.requantize.requantize`. Raises as
+        `run_vector`.
+        """
+        row = Row(self.f["row"])
+        scaling: Mapping[str, Integers] = {}
+        if row == Row.NONE:
+            values = self._reduced()
         else:
-            values, scaling = scaled_rows(row, field, a, tables, state)
-    parameters = {name: field.get(f"requantize.{name}", 0) for name in _REQUANTIZE}
-    return values, parameters | dict(scaling)
+            a = self.row_operands()
+            if row in ROW_RESULTS:
+                values = self._reduced_rows(row, a)
+            else:
+                values, scaling = self._scaled_rows(row, a)
+        parameters = {name: self.f.get(f"requantize.{name}", 0) for name in _REQUANTIZE}
+        return values, parameters | dict(scaling)
+
+    def row_operands(self) -> Integers:
+        """Return the bytes of rows, with all positions of the window.
+
+        Shape (i2, i1, i0, position, run).
+        """
+        parts = [self.operand_a(w1, w0) for w1, w0 in self._positions()]
+        return np.moveaxis(np.concatenate(parts), 0, -2)
+
+    def _positions(self) -> Iterator[tuple[Integers, Integers]]:
+        """Yield w1 and w0 of some positions of the window after the other, in order.
+
+        Each of shape (position, 1, 1, 1, 1), before the axes of `operand_addresses`.
+        """
+        window1, window0 = self.f["window1"], self.f["window0"]
+        number = np.arange(window1 * window0, dtype=np.int64)[:, None, None, None, None]
+        elements = prod(self.f[f"count{i}"] for i in range(LOOPS)) * self.f["run"]
+        together = max(1, AT_ONCE // elements)
+        for start in range(0, len(number), together):
+            w1, w0 = np.divmod(number[start : start + together], window0)
+            yield w1, w0
+
+    def _reduced(self) -> Integers:
+        """Return the reduction over the window, int32."""
+        combine = Combine(self.f["combine"])
+        reduce = Reduce(self.f["reduce"])
+        parts = []
+        for w1, w0 in self._positions():
+            values = self._looked_up("a", self.operand_a(w1, w0))
+            if combine != Combine.A:
+                values = _COMBINED[combine](values, self.operand_b(w1, w0))
+            parts.append(_over_positions(reduce, values))
+        return _over_positions(reduce, np.stack(parts))
+
+    def operand_a(self, w1: int | Integers, w0: int | Integers) -> Integers:
+        """Return operand a at positions of the window, with its padding, as bytes in int64."""
+        a = self._read(addresses_a(self.f, w1, w0))
+        a = np.where(inside(self.f, w1, w0), a, self.f.get("fill", 0))
+        return np.broadcast_to(a, (*a.shape[:-1], self.f["run"]))
+
+    def operand_b(self, w1: int | Integers, w0: int | Integers) -> Integers:
+        """Return operand b at positions of the window, looked up."""
+        kind = Operand(self.f["operand_b"])
+        if kind == Operand.POSITION:
+            return np.asarray((w1 * self.f["window0"] + w0) & 0xFFFF, dtype=np.int64)
+        offset = w1 * self.f.get("b_window1", 0) + w0 * self.f.get("b_window0", 0)
+        repeated = kind != Operand.BYTES
+        address = operand_addresses(self.f, "source_b", "b_step", repeated) + offset
+        if kind != Operand.WORD:
+            return self._looked_up("b", self._read(address))
+        word = self._read(address + np.arange(4)).astype(np.uint8)
+        return word.view("<i4").astype(np.int64)
+
+    def _looked_up(self, operand: str, values: Integers) -> Integers:
+        if not self.f.get(f"lookup_{operand}", 0):
+            return values
+        return self.tables[self.f.get(f"table_{operand}", 0)][values & 255].astype(np.int64)
+
+    def _read(self, address: Integers) -> Integers:
+        return self.scratchpad[address % len(self.scratchpad)].astype(np.int64)
+
+    def _reduced_rows(self, row: Row, a: Integers) -> Integers:
+        """Return one number per row: SUM, MAXIMUM or MINIMUM of `eightfold.isa.VECTOR`.
+
+        ``a``: bytes, shape (..., positions of the window, run). Returns int64, shape (..., 1). With
+        several positions the element's number has no meaning, and is 0.
+        """
+        goes_on = self.f.get("resume", 0)
+        if row == Row.SUM:
+            c = _relative(a, np.int64(self.state.extreme)) if self.f.get("relative", 0) else a
+            total = self._looked_up("b", c).sum(axis=(-2, -1)) + goes_on * self.state.total
+            self.state.total = int(wrap32(total.flat[-1]))
+            return wrap32(total)[..., None]
+        flat = a.reshape(*a.shape[:-2], -1)
+        largest = row == Row.MAXIMUM
+        number = flat.argmax(axis=-1) if largest else flat.argmin(axis=-1)
+        value = np.take_along_axis(flat, number[..., None], axis=-1)[..., 0]
+        if goes_on:
+            stays = value <= self.state.extreme if largest else value >= self.state.extreme
+            number = np.where(stays, self.state.number, number + self.state.elements)
+            value = np.where(stays, self.state.extreme, value)
+        self.state.extreme, self.state.number = int(value.flat[-1]), int(number.flat[-1])
+        self.state.elements = goes_on * self.state.elements + flat.shape[-1]
+        return ((value << 16) + (number if a.shape[-2] == 1 else 0))[..., None]
+
+    def _scaled_rows(self, row: Row, a: Integers) -> tuple[Integers, dict[str, Integers]]:
+        """Return table_a's entries, and the requantizer's fields of every row.
+
+        ``a``: bytes, shape (..., 1, run). Raises ValueError if there is a window; if a row's sum is
+        not in [1, 2^28) for RECIPROCAL, [2^19, 2^31) for LOGARITHM, or below 2^31 for INVERSE_ROOT.
+        """
+        if a.shape[-2] != 1:
+            raise ValueError(f"{row.name} has no window")
+        a = a[..., 0, :]
+        goes_on = self.f.get("resume", 0)
+        if self.f.get("relative", 0) and not goes_on:
+            self.state.extreme = int(a[-1, -1, -1].max())
+            a = _relative(a, a.max(axis=-1, keepdims=True))
+        elif self.f.get("relative", 0):
+            a = _relative(a, np.int64(self.state.extreme))
+        total = self._looked_up("b", a).sum(axis=-1, keepdims=True)
+        total = np.full_like(total, self.state.total) if goes_on else total
+        limits = {
+            Row.RECIPROCAL: (1, RECIPROCAL_LIMIT),
+            Row.LOGARITHM: (ONE, SUM_LIMIT),
+            Row.INVERSE_ROOT: (-SUM_LIMIT, SUM_LIMIT),
+        }
+        low, high = limits[row]
+        if total.min() < low or total.max() >= high:
+            raise ValueError(f"a row's sum must be in {low}..{high - 1}, not {total.min()} or so")
+        self.state.total = int(total.flat[-1])
+        return self._looked_up("a", a), row_scaling(row, total)
 
 
-def row_operands(field: Mapping[str, int], scratchpad: NDArray[np.int8]) -> Integers:
-    """Return the bytes of rows, with all positions of the window.
-
-    Shape (i2, i1, i0, position, run).
-    """
-    parts = [operand_a(field, scratchpad, w1, w0) for w1, w0 in _positions(field)]
-    return np.moveaxis(np.concatenate(parts), 0, -2)
-
-
-def targets(field: Mapping[str, int], results: int) -> Integers:
+def targets(field: Fields, results: int) -> Integers:
     """Return the address of every result; a run has so many."""
     return _local(operand_addresses(field, "target", "target_step"))[..., :results]
 
 
-def operand_addresses(
-    field: Mapping[str, int], base: str, step: str, repeated: bool = False
-) -> Integers:
+def operand_addresses(field: Fields, base: str, step: str, repeated: bool = False) -> Integers:
     """Return the address of every element of an operand or of the target, without a window.
 
     ``base + i2 * step2 + i1 * step1 + i0 * step0 + e``, int64, shape (i2, i1, i0, run), or 1
@@ -147,35 +253,6 @@ def operand_addresses(
     i0, i1, i2 = (count * size for count, size in zip(counts, steps, strict=True))
     run = np.arange(1 if repeated else field["run"], dtype=np.int64)
     return field.get(base, 0) + i2[:, None, None, None] + i1[:, None, None] + i0[:, None] + run
-
-
-def _positions(field: Mapping[str, int]) -> Iterator[tuple[Integers, Integers]]:
-    """Yield w1 and w0 of some positions of the window after the other, in order.
-
-    Each of shape (position, 1, 1, 1, 1), before the axes of `operand_addresses`.
-    """
-    window1, window0 = field["window1"], field["window0"]
-    number = np.arange(window1 * window0, dtype=np.int64)[:, None, None, None, None]
-    together = max(1, AT_ONCE // (prod(field[f"count{i}"] for i in range(LOOPS)) * field["run"]))
-    for start in range(0, len(number), together):
-        w1, w0 = np.divmod(number[start : start + together], window0)
-        yield w1, w0
-
-
-def _reduced(
-    field: Mapping[str, int], scratchpad: NDArray[np.int8], tables: NDArray[np.int32]
-) -> Integers:
-    """Return the reduction over the window, int32."""
-    combine = Combine(field["combine"])
-    reduce = Reduce(field["reduce"])
-    parts = []
-    for w1, w0 in _positions(field):
-        values = _looked_up(field, "a", operand_a(field, scratchpad, w1, w0), tables)
-        if combine != Combine.A:
-            b = operand_b(field, scratchpad, tables, w1, w0)
-            values = _COMBINED[combine](values, b)
-        parts.append(_over_positions(reduce, values))
-    return _over_positions(reduce, np.stack(parts))
 
 
 def _over_positions(reduce: Reduce, values: Integers) -> Integers:
@@ -191,7 +268,7 @@ def _over_positions(reduce: Reduce, values: Integers) -> Integers:
             return values[-1]
 
 
-def addresses_a(field: Mapping[str, int], w1: int | Integers, w0: int | Integers) -> Integers:
+def addresses_a(field: Fields, w1: int | Integers, w0: int | Integers) -> Integers:
     """Return where operand a is at a position of the window, before it wraps at the end.
 
     Or at several, in the leading axes of ``w1`` and ``w0``.
@@ -201,36 +278,7 @@ def addresses_a(field: Mapping[str, int], w1: int | Integers, w0: int | Integers
     return operand_addresses(field, "source_a", "a_step", repeated) + offset
 
 
-def operand_a(
-    field: Mapping[str, int], scratchpad: NDArray[np.int8], w1: int | Integers, w0: int | Integers
-) -> Integers:
-    """Return operand a at positions of the window, with its padding, as bytes in int64."""
-    a = _read(scratchpad, addresses_a(field, w1, w0))
-    a = np.where(inside(field, w1, w0), a, field.get("fill", 0))
-    return np.broadcast_to(a, (*a.shape[:-1], field["run"]))
-
-
-def operand_b(
-    field: Mapping[str, int],
-    scratchpad: NDArray[np.int8],
-    tables: NDArray[np.int32],
-    w1: int | Integers,
-    w0: int | Integers,
-) -> Integers:
-    """Return operand b at positions of the window, looked up."""
-    kind = Operand(field["operand_b"])
-    if kind == Operand.POSITION:
-        return np.asarray((w1 * field["window0"] + w0) & 0xFFFF, dtype=np.int64)
-    offset = w1 * field.get("b_window1", 0) + w0 * field.get("b_window0", 0)
-    repeated = kind != Operand.BYTES
-    address = operand_addresses(field, "source_b", "b_step", repeated) + offset
-    if kind != Operand.WORD:
-        return _looked_up(field, "b", _read(scratchpad, address), tables)
-    word = _read(scratchpad, address + np.arange(4)).astype(np.uint8)
-    return word.view("<i4").astype(np.int64)
-
-
-def inside(field: Mapping[str, int], w1: int | Integers, w0: int | Integers) -> NDArray[np.bool_]:
+def inside(field: Fields, w1: int | Integers, w0: int | Integers) -> NDArray[np.bool_]:
     """Return which runs of operand a have a row and a column number that exists."""
     row, column = np.arange(field["count1"])[:, None, None], np.arange(field["count0"])[:, None]
     found = []
@@ -239,14 +287,6 @@ def inside(field: Mapping[str, int], w1: int | Integers, w0: int | Integers) -> 
         numbers = _local(iteration * field.get(f"{axis}_step", 0) + start)
         found.append((numbers >= 0) & (numbers < field.get(f"{axis}s", 0)))
     return found[0] & found[1]
-
-
-def _looked_up(
-    field: Mapping[str, int], operand: str, values: Integers, tables: NDArray[np.int32]
-) -> Integers:
-    if not field.get(f"lookup_{operand}", 0):
-        return values
-    return tables[field.get(f"table_{operand}", 0)][values & 255].astype(np.int64)
 
 
 def _product(a: Integers, b: Integers) -> Integers:
@@ -266,10 +306,6 @@ _COMBINED: Mapping[Combine, Callable[[Integers, Integers], Integers]] = {
 """What combinations of a and b are, int32."""
 
 
-def _read(scratchpad: NDArray[np.int8], address: Integers) -> Integers:
-    return scratchpad[address % len(scratchpad)].astype(np.int64)
-
-
 def _signed(value: Integers | int, bits: int) -> Integers:
     """Return the low bits as two's complement."""
     half = 1 << (bits - 1)
@@ -278,64 +314,6 @@ def _signed(value: Integers | int, bits: int) -> Integers:
 
 def _local(value: Integers) -> Integers:
     return _signed(value, LOCAL_BITS)
-
-
-def reduced_rows(
-    row: Row, field: Mapping[str, int], a: Integers, tables: NDArray[np.int32], state: RowState
-) -> Integers:
-    """Return one number per row: SUM, MAXIMUM or MINIMUM of `eightfold.isa.VECTOR`.
-
-    ``a``: bytes, shape (..., positions of the window, run). Returns int64, shape (..., 1). With
-    several positions the element's number has no meaning, and is 0.
-    """
-    goes_on = field.get("resume", 0)
-    if row == Row.SUM:
-        c = _relative(a, np.int64(state.extreme)) if field.get("relative", 0) else a
-        total = _looked_up(field, "b", c, tables).sum(axis=(-2, -1)) + goes_on * state.total
-        state.total = int(wrap32(total.flat[-1]))
-        return wrap32(total)[..., None]
-    flat = a.reshape(*a.shape[:-2], -1)
-    largest = row == Row.MAXIMUM
-    number = flat.argmax(axis=-1) if largest else flat.argmin(axis=-1)
-    value = np.take_along_axis(flat, number[..., None], axis=-1)[..., 0]
-    if goes_on:
-        stays = value <= state.extreme if largest else value >= state.extreme
-        number = np.where(stays, state.number, number + state.elements)
-        value = np.where(stays, state.extreme, value)
-    state.extreme, state.number = int(value.flat[-1]), int(number.flat[-1])
-    state.elements = goes_on * state.elements + flat.shape[-1]
-    return ((value << 16) + (number if a.shape[-2] == 1 else 0))[..., None]
-
-
-def scaled_rows(
-    row: Row, field: Mapping[str, int], a: Integers, tables: NDArray[np.int32], state: RowState
-) -> tuple[Integers, dict[str, Integers]]:
-    """Return table_a's entries, and the requantizer's fields of every row.
-
-    ``a``: bytes, shape (..., 1, run). Raises ValueError if there is a window; if a row's sum is not
-    in [1, 2^28) for RECIPROCAL, [2^19, 2^31) for LOGARITHM, or below 2^31 for INVERSE_ROOT.
-    """
-    if a.shape[-2] != 1:
-        raise ValueError(f"{row.name} has no window")
-    a = a[..., 0, :]
-    goes_on = field.get("resume", 0)
-    if field.get("relative", 0) and not goes_on:
-        state.extreme = int(a[-1, -1, -1].max())
-        a = _relative(a, a.max(axis=-1, keepdims=True))
-    elif field.get("relative", 0):
-        a = _relative(a, np.int64(state.extreme))
-    total = _looked_up(field, "b", a, tables).sum(axis=-1, keepdims=True)
-    total = np.full_like(total, state.total) if goes_on else total
-    limits = {
-        Row.RECIPROCAL: (1, RECIPROCAL_LIMIT),
-        Row.LOGARITHM: (ONE, SUM_LIMIT),
-        Row.INVERSE_ROOT: (-SUM_LIMIT, SUM_LIMIT),
-    }
-    low, high = limits[row]
-    if total.min() < low or total.max() >= high:
-        raise ValueError(f"a row's sum must be in {low}..{high - 1}, not {total.min()} or so")
-    state.total = int(total.flat[-1])
-    return _looked_up(field, "a", a, tables), row_scaling(row, total)
 
 
 def row_scaling(row: Row, total: Integers) -> dict[str, Integers]:
