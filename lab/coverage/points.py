@@ -93,24 +93,20 @@ def constant(name: str, position: int) -> Point:
 ZERO_POINTS = ("-128", "0", "127", "between")
 
 
-def _zero_point(quantization: Quantization) -> str:
-    point = str(quantization.per_tensor()[1])
-    return point if point in ZERO_POINTS else "between"
-
-
 def zero_points(*positions: int, output: bool = True) -> list[Point]:
     """Return the zero points of inputs and of the result: at both ends, 0 and between."""
+
+    def point(name: str, quantization: Callable[[Sample], Quantization]) -> Point:
+        def value(s: Sample) -> str:
+            code = str(quantization(s).per_tensor()[1])
+            return code if code in ZERO_POINTS else "between"
+
+        return one_of(name, ZERO_POINTS, value)
+
     points = [
-        one_of(
-            f"zero point of input {p}", ZERO_POINTS, lambda s, p=p: _zero_point(s.quantization(p))
-        )
-        for p in positions
+        point(f"zero point of input {p}", lambda s, p=p: s.quantization(p)) for p in positions
     ]
-    if output:
-        points.append(
-            one_of("zero point", ZERO_POINTS, lambda s: _zero_point(s.output_quantization()))
-        )
-    return points
+    return [*points, point("zero point", Sample.output_quantization)] if output else points
 
 
 def codes(position: int = 0, *, output: bool = True) -> list[Point]:

@@ -80,7 +80,7 @@ def requantization(values: ArrayLike, parameters: Mapping[str, ArrayLike]) -> La
     code = rounding_shift(scaled, right, mode) + zero_point
     half = (right > 0) & (2 * (scaled & ((1 << right) - 1)) == 1 << right)
     power = (multiplier & (multiplier - 1)) == 0
-    tie = ~one & _half(product)
+    tie = ~one & ((product & (2**31 - 1)) == 2**30)
     conditions = {
         "overflow": {"bias": total != biased, "left shift": shifted != biased << left},
         "form": {"pair": ~one, "single": one},
@@ -104,10 +104,6 @@ def requantization(values: ArrayLike, parameters: Mapping[str, ArrayLike]) -> La
     labels["pair shift"] = _classes((right - left)[~one], _PAIR_EDGES, PAIR_SHIFTS)
     labels["single shift"] = _classes(right[one], _SINGLE_EDGES, SINGLE_SHIFTS)
     return labels
-
-
-def _half(product: NDArray[np.int64]) -> NDArray[np.bool_]:
-    return (product & (2**31 - 1)) == 2**30
 
 
 def _classes(shifts: NDArray[np.int64], edges: tuple[int, ...], names: tuple[str, ...]) -> set[str]:

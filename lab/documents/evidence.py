@@ -64,10 +64,7 @@ class Entry:
     @property
     def counts(self) -> Counter[str]:
         """How many cases ended how."""
-        total: Counter[str] = Counter()
-        for counts in self.cases.values():
-            total.update(counts)
-        return total
+        return sum(map(Counter, self.cases.values()), Counter())
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> "Entry":

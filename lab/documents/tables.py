@@ -50,15 +50,10 @@ def _is_declared(kind: Any) -> bool:
 
 def _section(declared: type) -> str:
     hints = get_type_hints(declared, include_extras=True)
-    rows = [(f"`{name}`", *_type_and_meaning(hint)) for name, hint in hints.items()]
+    parts = {name: get_args(hint) for name, hint in hints.items()}
+    rows = [(f"`{name}`", _type_in_words(kind), text) for name, (kind, text) in parts.items()]
     table = markdown(("field", "type", "what it is"), rows)
     return f"### {_title(declared)}\n\n{declared.__doc__}\n\n{table}"
-
-
-def _type_and_meaning(hint: Any) -> tuple[str, str]:
-    assert get_origin(hint) is Annotated
-    kind, meaning = get_args(hint)
-    return _type_in_words(kind), meaning
 
 
 def _title(declared: type) -> str:

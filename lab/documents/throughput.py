@@ -130,7 +130,9 @@ def cycles_table(figures: Figures) -> str:
     for name, every in SERIES.items():
         for series in every:
             by_size = figures[name][series.label]
-            macs = operator_list.throughput(by_size, macs=True) if by_size[-1].macs else None
+            largest = by_size[-1]
+            macs = operator_list.throughput(by_size, macs=True) if largest.macs else None
+            from_memory = largest.elements / largest.from_memory if largest.cycles else None
             rows.append(
                 (
                     *(name, series.label, f"{series.counted}s"),
@@ -139,7 +141,7 @@ def cycles_table(figures: Figures) -> str:
                     *(f"{figure.cycles / figure.elements:.3f}" for figure in by_size),
                     _rate(operator_list.throughput(by_size)),
                     "" if macs is None else f"{macs:.0f}",
-                    _rate(_from_memory(by_size)),
+                    _rate(from_memory),
                 )
             )
     return markdown(head, rows, text=3)
@@ -147,12 +149,6 @@ def cycles_table(figures: Figures) -> str:
 
 def _rate(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
-
-
-def _from_memory(figures: Sequence[Figure]) -> float | None:
-    """Return elements per cycle of the largest size, doorbell to done; None without work."""
-    largest = figures[-1]
-    return largest.elements / largest.from_memory if largest.cycles else None
 
 
 def growth_table(figures: Figures) -> str:

@@ -141,10 +141,9 @@ class Symbolic:
             then = self._word(pins["D"], cycle - 1)
             if cell["type"] == "$dff":
                 return then
-            reset = self._word(pins["SRST"], cycle - 1) == int(
-                cell["parameters"]["SRST_POLARITY"], 2
-            )
-            return z3.If(reset, _number(cell, "SRST_VALUE", len(pins["Q"])), then)
+            level, value = (int(cell["parameters"][f"SRST_{n}"], 2) for n in ("POLARITY", "VALUE"))
+            reset = self._word(pins["SRST"], cycle - 1) == level
+            return z3.If(reset, z3.BitVecVal(value, len(pins["Q"])), then)
         inputs = {pin: self._word(pins[pin], cycle) for pin in ("A", "B", "S") if pin in pins}
         return self._operation(cell, inputs, len(pins["Y"]))
 
@@ -206,10 +205,6 @@ def _extended(word: Term, width: int, signed: bool) -> Term:
     if width <= word.size():
         return z3.Extract(width - 1, 0, word)
     return (z3.SignExt if signed else z3.ZeroExt)(width - word.size(), word)
-
-
-def _number(cell: Cell, parameter: str, width: int) -> Term:
-    return z3.BitVecVal(int(cell["parameters"][parameter], 2), width)
 
 
 def _netlist(component: Component) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import cast
 import click
 import numpy as np
 
-from eightfold.campaign.coverage import Bin
 from eightfold.campaign.records import Case, Unit, error_case
 from eightfold.campaign.suite import Hits, Result, Suite
 from eightfold.cases.networks import combined
@@ -175,11 +174,6 @@ def simulate_parts(
     return cases, {(b.operator, b.point, b.name): count for b, count in hits.items()}
 
 
-def _bins() -> dict[Bin, str]:
-    """Return every bin of functional coverage; those that no model can hit with the reason."""
-    return dict.fromkeys(every_bin(), "") | EXCLUDED
-
-
 SUITE = Suite(
     name="operators",
     text="random models of one operator each",
@@ -204,5 +198,5 @@ SUITE = Suite(
     backends=("golden", "verilator", "icarus"),
     runtime=common.golden_reference,
     designs=common.accelerator_designs,
-    bins=_bins,
+    bins=lambda: dict.fromkeys(every_bin(), "") | EXCLUDED,
 )

@@ -219,7 +219,9 @@ def _matrix(config: AcceleratorConfig, f: Fields) -> Accesses:
     scratchpad = isa.Space.SCRATCHPAD
     groups = f["groups"]
     reads = []
-    rows, columns = _matrix_rows(f), _matrix_columns(config, f)
+    rows = _matrix_rows(f)
+    loops = (f["kx"], f["kx_step"]), (f["kc"], config.width), (f["x"], f["x_step"])
+    columns = np.unique(f["column0"] + nested(*loops))
     full = group_lanes(config, bool(f["depthwise"]))
     for first, count, lanes in ((0, groups - 1, full), (groups - 1, 1, f["last_lanes"])):
         if not count:
@@ -267,11 +269,6 @@ def _matrix_rows(f: Fields) -> NDArray[np.int64]:
     address = nested((f["ky"], f["ky_step"]), (f["y"], f["y_step"]))
     number = f["row0"] + nested((f["ky"], f["ky_rows"]), (f["y"], f["y_rows"]))
     return np.unique(f["base"] + address[(number >= 0) & (number < f["rows"])])
-
-
-def _matrix_columns(config: AcceleratorConfig, f: Fields) -> NDArray[np.int64]:
-    loops = (f["kx"], f["kx_step"]), (f["kc"], config.width), (f["x"], f["x_step"])
-    return np.unique(f["column0"] + nested(*loops))
 
 
 def _sums(starts: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:

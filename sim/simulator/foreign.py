@@ -11,12 +11,12 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eightfold.common.child import run_to_end
+from eightfold.common.child import lines_of, run_to_end
 from eightfold.common.errors import InputError
 from eightfold.common.extras import how_to_install
 from eightfold.sim.simulator.cache import one_word
@@ -186,7 +186,9 @@ def _tree(
         ]
         done = run_to_end(command, env=os.environ | tool_environment())
         if done.returncode:
-            raise InputError(f"module {top}: {_first_error(done.stderr.splitlines())}")
+            said = lines_of(done.stderr)
+            first = next((line for line in said if line.startswith("%Error")), " ".join(said[:1]))
+            raise InputError(f"module {top}: {first}")
         read = json.loads(meta.read_text("utf-8"))["files"].values()
         own = [Path(each["realpath"]) for each in read if not each["filename"].startswith("<")]
         return json.loads(output.read_text("utf-8")), tuple(sorted(own))
@@ -205,11 +207,6 @@ def literal(value: str | int) -> str:
         return str(int(value))
     text = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
-
-
-def _first_error(lines: Iterable[str]) -> str:
-    found = [line for line in lines if line.strip()]
-    return next((line for line in found if line.startswith("%Error")), " ".join(found[:1]))
 
 
 def _port(types: Mapping[str, Any], name: str, is_input: bool, address: str) -> Port:

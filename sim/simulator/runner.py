@@ -73,11 +73,6 @@ def watched(watch: Watch) -> Iterator[Watch]:
         _watches.remove(watch)
 
 
-def _current_watch() -> Watch:
-    """Return the innermost watch, or one that asks for nothing."""
-    return _watches[-1] if _watches else Watch()
-
-
 POLL_SECONDS = 0.1
 KEEP_SECONDS = 24 * 3600
 
@@ -253,7 +248,8 @@ class Simulation:
             check_room(self.scratch)
             name, problem = failed[0]
             others = f" ({len(failed) - 1} more failed)" if len(failed) > 1 else ""
-            failure = BenchFailed(self._message(f"{name} failed{others}", _reason(problem)))
+            why = str(problem.get("message") or problem.text or problem.get("error_msg")).strip()
+            failure = BenchFailed(self._message(f"{name} failed{others}", why))
             failure.test = name if len(cases) > 1 else None
             raise failure
         if not cases:
@@ -281,10 +277,6 @@ def _forget_old(runs: Path) -> None:
         with suppress(OSError):  # another process may be at it too
             if time.time() - folder.stat().st_mtime > KEEP_SECONDS:
                 shutil.rmtree(folder)
-
-
-def _reason(problem: ElementTree.Element) -> str:
-    return str(problem.get("message") or problem.text or problem.get("error_msg")).strip()
 
 
 def run_bench(
@@ -322,7 +314,8 @@ def run_bench(
     InputError if a program is missing or fails, a disk is full, or the trace file has another
     suffix, is an ``.fst`` that the simulator cannot write here, or cannot be written at all.
     """
-    trace, testcase = _current_watch().order(simulator, trace, testcase)
+    watch = _watches[-1] if _watches else Watch()  # one that asks for nothing
+    trace, testcase = watch.order(simulator, trace, testcase)
     waves = None
     if trace is not None:
         check_simulator(simulator)  # a missing tool is told before a library of its waves

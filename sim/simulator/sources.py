@@ -124,8 +124,5 @@ def source_of(
         return component
     if not isinstance(component, wiring.Component):
         component = component()
-    return _Elaborated(component, name or _snake_case(type(component).__name__))
-
-
-def _snake_case(name: str) -> str:
-    return "eightfold_" + re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    snake_case = re.sub(r"(?<!^)(?=[A-Z])", "_", type(component).__name__).lower()
+    return _Elaborated(component, name or f"eightfold_{snake_case}")

@@ -57,7 +57,11 @@ def stream(
     """
     apart = [0] * len(items)
     if rng.random() < 0.5:
-        apart = distances(config, [_instruction(item) for item in items])
+        matrix = [
+            isa.Matrix(**item.decoded().fields) if item.opcode == Opcode.MATRIX else None
+            for item in items
+        ]
+        apart = distances(config, matrix)
     tokens = _tokens(config, items, rng, any(apart))
     words = [begin_command(config).words]
     for index, (item, bits) in enumerate(zip(items, tokens, strict=True), start=1):
@@ -65,13 +69,6 @@ def stream(
         fields = dict(item.fields) | ({"distance": apart[index - 1]} if apart[index - 1] else {})
         words.append(isa.COMMANDS[item.opcode].encode(**header, **fields))
     return [*words, end_command(len(words)).words]
-
-
-def _instruction(item: Item) -> isa.Instruction | None:
-    """Return a MATRIX as the compiler has it."""
-    if item.opcode != isa.Opcode.MATRIX:
-        return None
-    return isa.Matrix(**item.decoded().fields)
 
 
 def _tokens(
@@ -300,8 +297,9 @@ class ProgramRandom:
             check_legal(self.config, command)
         except (FieldError, CommandError):
             return False
-        if item.opcode == Opcode.VECTOR and _row_of_window(item):
-            return False
+        f = item.fields
+        if item.opcode == Opcode.VECTOR and f["row"] == Row.SUM.value and f["relative"]:
+            return False  # it asks for an extreme's number, which has no meaning here
         touched = accesses(self.config, command)
         return (
             self.known.covers(touched)
@@ -330,12 +328,6 @@ class ProgramRandom:
 
 class _FullError(Exception):
     """The model region has no room."""
-
-
-def _row_of_window(item: Item) -> bool:
-    """Return whether an extreme's number is asked for, which has no meaning here."""
-    row, relative = item.fields["row"], item.fields["relative"]
-    return bool(row == Row.SUM.value and relative)
 
 
 def _copy(source: Space, target: Space, start: int, to: int, run: int) -> Item:

@@ -87,7 +87,8 @@ def random_command(
             continue  # the element's number has no meaning
         in_place = rng.random() < 0.2 and one and row not in ROW_RESULTS and not fields["repeat_a"]
         if in_place:
-            _use_in_place(fields)
+            fields |= {f"a_step{i}": fields[f"target_step{i}"] for i in range(3)}
+            fields["source_a"] = fields["target"]
         elif row == Row.NONE and fields["combine"] in COMPARISONS and fields["source_a"] % 2:
             fields |= _compared_with_itself(fields)
         if is_legal(config, fields, in_place):
@@ -223,10 +224,3 @@ def _compared_with_itself(fields: Fields) -> Fields:
     }
     bytes_ = {"operand_b": Operand.BYTES.value, "repeat_a": 0, "lookup_a": 0, "lookup_b": 0}
     return same | _requantize(Requantize()) | bytes_
-
-
-def _use_in_place(fields: Fields) -> None:
-    """Make the target operand a's own place."""
-    fields["source_a"] = fields["target"]
-    for i in range(3):
-        fields[f"a_step{i}"] = fields[f"target_step{i}"]
