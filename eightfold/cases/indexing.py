@@ -6,24 +6,16 @@ from math import prod
 
 import numpy as np
 
+from eightfold.cases import draws
 from eightfold.cases.builder import Value
-from eightfold.cases.draws import (
-    Case,
-    GrowingNetwork,
-    Maker,
-    Random,
-    choose,
-    is_image,
-    random_shape,
-)
 from eightfold.cases.movement import CopyModel, index_dtype
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
 
-def _slice(rng: Random) -> Case:
+def _slice(rng: draws.Random) -> draws.Case:
     model = CopyModel(rng)
-    codes, source = model.source(random_shape(rng, range(1, 8), 4))
+    codes, source = model.source(draws.random_shape(rng, range(1, 8), 4))
     dtype = np.int32 if rng.integers(2) else np.int64
     begin = rng.integers(0, codes.shape)
     size = rng.integers(1, np.array(codes.shape) - begin, endpoint=True)
@@ -35,7 +27,7 @@ def _slice(rng: Random) -> Case:
     return model.copy("SLICE", inputs)
 
 
-def _entry(rng: Random, size: int, shrink: bool, exact: bool) -> tuple[int, int, int]:
+def _entry(rng: draws.Random, size: int, shrink: bool, exact: bool) -> tuple[int, int, int]:
     """Return begin, end, stride of a dimension, of at least one element.
 
     ``exact``: the end is a position, rather than counted from the end or clamped.
@@ -61,9 +53,9 @@ def _entry(rng: Random, size: int, shrink: bool, exact: bool) -> tuple[int, int,
     return begin, end, stride
 
 
-def _strided_slice(rng: Random) -> Case:
+def _strided_slice(rng: draws.Random) -> draws.Case:
     model = CopyModel(rng)
-    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 6))
+    codes, source = model.source(draws.random_shape(rng, (1, 2, 3, 4, 5), 6))
     entries: list[tuple[int, int, int]] = []
     masks = dict.fromkeys(MASKS, 0)
     dims = 0
@@ -112,12 +104,12 @@ def _strided_slice(rng: Random) -> Case:
     return model.copy("STRIDED_SLICE", inputs, masks | {"offset": bool(offset)})
 
 
-def _gather(rng: Random) -> Case:
+def _gather(rng: draws.Random) -> draws.Case:
     model = CopyModel(rng)
-    codes, source = model.source(random_shape(rng, (1, 2, 3, 4), 5))
+    codes, source = model.source(draws.random_shape(rng, (1, 2, 3, 4), 5))
     axis = int(rng.integers(codes.ndim))
     batch = int(rng.integers(axis, endpoint=True)) if rng.integers(2) else 0
-    own = random_shape(rng, (0, 1, 2), 4)
+    own = draws.random_shape(rng, (0, 1, 2), 4)
     dtype = [np.int16, np.int32, np.int64][rng.integers(3)]
     lead = list(codes.shape[:batch])
     indices = rng.integers(0, codes.shape[axis], [*lead, *own]).astype(dtype)
@@ -128,24 +120,28 @@ def _gather(rng: Random) -> Case:
     return model.copy("GATHER", [source, model.given(indices)], options)
 
 
-def _places(rng: Random, shape: Sequence[int], ranks: Sequence[int] = (0, 1, 2)) -> np.ndarray:
+def _places(
+    rng: draws.Random, shape: Sequence[int], ranks: Sequence[int] = (0, 1, 2)
+) -> np.ndarray:
     """Return coordinates of some elements, or slices, of a shape, no two the same: an array of
     ``ranks`` axes, and one more.
     """
     count = int(rng.integers(1, len(shape), endpoint=True))
     whole = prod(shape[:count])
-    own = random_shape(rng, ranks, 3)
+    own = draws.random_shape(rng, ranks, 3)
     own = own if prod(own) <= whole else [1]
     places = rng.permutation(whole)[: prod(own)].reshape(own)
     return np.stack(np.unravel_index(places, shape[:count]), -1).astype(np.int32)
 
 
-def _gather_nd(rng: Random) -> Case:
+def _gather_nd(rng: draws.Random) -> draws.Case:
     model = CopyModel(rng)
-    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
+    codes, source = model.source(draws.random_shape(rng, (1, 2, 3, 4, 5), 4))
     indices = _places(rng, codes.shape).astype([np.int16, np.int32, np.int64][rng.integers(3)])
     if rng.integers(2):
-        indices = rng.choice(indices.reshape(-1, indices.shape[-1]), random_shape(rng, (1, 2), 3))
+        indices = rng.choice(
+            indices.reshape(-1, indices.shape[-1]), draws.random_shape(rng, (1, 2), 3)
+        )
     model.other_pair()
     # The accelerator computes with one coordinate that is computed, not with more.
     one = indices.shape[-1] == 1 and rng.integers(2)
@@ -153,9 +149,9 @@ def _gather_nd(rng: Random) -> Case:
     return model.copy("GATHER_ND", [source, given])
 
 
-def _scatter_nd(rng: Random) -> Case:
+def _scatter_nd(rng: draws.Random) -> draws.Case:
     model = CopyModel(rng)
-    shape = random_shape(rng, (1, 2, 3, 4, 5), 4)
+    shape = draws.random_shape(rng, (1, 2, 3, 4, 5), 4)
     indices = _places(rng, shape, (1, 2))
     given = model.given(indices)
     if given in model.inputs and rng.integers(2):
@@ -166,9 +162,9 @@ def _scatter_nd(rng: Random) -> Case:
     return model.copy("SCATTER_ND", [given, source, model.given(np.array(shape, np.int32))])
 
 
-def _dynamic_update_slice(rng: Random) -> Case:
+def _dynamic_update_slice(rng: draws.Random) -> draws.Case:
     model = CopyModel(rng)
-    codes, source = model.source(random_shape(rng, (1, 2, 3, 4, 5), 4))
+    codes, source = model.source(draws.random_shape(rng, (1, 2, 3, 4, 5), 4))
     sizes = rng.integers(1, codes.shape, endpoint=True)
     model.other_pair()
     _, update = model.source(sizes.tolist())
@@ -177,9 +173,9 @@ def _dynamic_update_slice(rng: Random) -> Case:
     return model.copy("DYNAMIC_UPDATE_SLICE", [source, update, model.given(start)])
 
 
-def _resize(operator: str, rng: Random) -> Case:
+def _resize(operator: str, rng: draws.Random) -> draws.Case:
     model = CopyModel(rng)
-    codes, source = model.source([choose(rng, 1, 2), *random_shape(rng, (2,), 9), 3])
+    codes, source = model.source([draws.choose(rng, 1, 2), *draws.random_shape(rng, (2,), 9), 3])
     # From 55 on a ratio can be one that reads beyond the end.
     size = rng.integers(1, 50, 2, endpoint=True)
     if rng.integers(2):
@@ -193,7 +189,7 @@ def _resize(operator: str, rng: Random) -> Case:
     return model.copy(operator, inputs, options)
 
 
-def _extend_slice(net: GrowingNetwork) -> None:
+def _extend_slice(net: draws.GrowingNetwork) -> None:
     x = net.pick(lambda value: len(value.shape) <= 5 and prod(value.shape) > 1)
     begin = [int(net.rng.integers(0, (size + 1) // 2)) for size in x.shape]
     left = [n - b for n, b in zip(x.shape, begin, strict=True)]
@@ -202,10 +198,10 @@ def _extend_slice(net: GrowingNetwork) -> None:
     net.add("SLICE", [x, net.integers(begin), net.integers(asked)], net.kept(x))
 
 
-def _extend_strided_slice(net: GrowingNetwork) -> None:
+def _extend_strided_slice(net: draws.GrowingNetwork) -> None:
     x = net.pick(lambda value: len(value.shape) <= 5 and prod(value.shape) > 1)
     begin = [int(net.rng.integers(size)) for size in x.shape]
-    strides = [choose(net.rng, -2, -1, 1, 1, 2) for _ in x.shape]
+    strides = [draws.choose(net.rng, -2, -1, 1, 1, 2) for _ in x.shape]
     shrunk = [bool(net.rng.integers(4) == 0) for _ in x.shape]  # one element, whose axis goes
     strides = [1 if only else step for only, step in zip(shrunk, strides, strict=True)]
     ends = [first + 1 if only else 0 for first, only in zip(begin, shrunk, strict=True)]
@@ -215,7 +211,7 @@ def _extend_strided_slice(net: GrowingNetwork) -> None:
     net.add("STRIDED_SLICE", inputs, net.kept(x), masks)
 
 
-def _extend_gather(net: GrowingNetwork) -> None:
+def _extend_gather(net: draws.GrowingNetwork) -> None:
     computed = "ARG_MAX" in net.operators and net.rng.integers(4) == 0
     x = net.pick(lambda value: (2 if computed else 1) <= len(value.shape) <= (4 if computed else 8))
     axis = int(net.rng.integers(len(x.shape)))
@@ -228,20 +224,20 @@ def _extend_gather(net: GrowingNetwork) -> None:
     net.add("GATHER", [x, indices], net.kept(x), {"axis": axis})
 
 
-def _extend_gather_nd(net: GrowingNetwork) -> None:
+def _extend_gather_nd(net: draws.GrowingNetwork) -> None:
     x = net.pick(lambda value: 1 <= len(value.shape) <= 5)
     indices = _places(net.rng, x.shape, (1, 2))
     net.add("GATHER_ND", [x, net.integers(indices)], net.kept(x))
 
 
-def _extend_scatter_nd(net: GrowingNetwork) -> None:
+def _extend_scatter_nd(net: draws.GrowingNetwork) -> None:
     x = net.pick(lambda value: 1 <= len(value.shape) <= 4)
     rows = x.shape[0] + int(net.rng.integers(3))
     indices = net.integers(net.rng.permutation(rows)[: x.shape[0], None])
     net.add("SCATTER_ND", [indices, x, net.integers([rows, *x.shape[1:]])], net.kept(x))
 
 
-def _extend_dynamic_update_slice(net: GrowingNetwork) -> None:
+def _extend_dynamic_update_slice(net: draws.GrowingNetwork) -> None:
     x = net.pick(lambda value: len(value.shape) <= 8)
 
     def fits(value: Value) -> bool:
@@ -253,18 +249,18 @@ def _extend_dynamic_update_slice(net: GrowingNetwork) -> None:
     net.add("DYNAMIC_UPDATE_SLICE", [x, update, start], net.kept(x))
 
 
-def _extend_resize_bilinear(net: GrowingNetwork) -> None:
-    x = net.pick(is_image)
+def _extend_resize_bilinear(net: draws.GrowingNetwork) -> None:
+    x = net.pick(draws.is_image)
     # Large ratios read beyond the input; these do not.
-    sizes = [size * choose(net.rng, 1, 2, 3) for size in x.shape[1:3]]
+    sizes = [size * draws.choose(net.rng, 1, 2, 3) for size in x.shape[1:3]]
     flags = [{}, {"align_corners": True}, {"half_pixel_centers": True}][net.rng.integers(3)]
     net.add("RESIZE_BILINEAR", [x, net.integers(sizes)], net.kept(x), flags)
 
 
-def _extend_resize_nearest_neighbor(net: GrowingNetwork) -> None:
-    x = net.pick(is_image)
+def _extend_resize_nearest_neighbor(net: draws.GrowingNetwork) -> None:
+    x = net.pick(draws.is_image)
     sizes = [
-        size * choose(net.rng, 1, 2, 3)
+        size * draws.choose(net.rng, 1, 2, 3)
         if net.rng.integers(2)
         else int(net.rng.integers(1, 2 * size, endpoint=True))
         for size in x.shape[1:3]
@@ -273,16 +269,16 @@ def _extend_resize_nearest_neighbor(net: GrowingNetwork) -> None:
     net.add("RESIZE_NEAREST_NEIGHBOR", [x, net.integers(sizes)], net.kept(x), flags)
 
 
-INDEXING: dict[str, Maker] = {
-    "DYNAMIC_UPDATE_SLICE": Maker(_dynamic_update_slice, _extend_dynamic_update_slice),
-    "GATHER": Maker(_gather, _extend_gather),
-    "GATHER_ND": Maker(_gather_nd, _extend_gather_nd),
-    "RESIZE_BILINEAR": Maker(partial(_resize, "RESIZE_BILINEAR"), _extend_resize_bilinear),
-    "RESIZE_NEAREST_NEIGHBOR": Maker(
+INDEXING: dict[str, draws.Maker] = {
+    "DYNAMIC_UPDATE_SLICE": draws.Maker(_dynamic_update_slice, _extend_dynamic_update_slice),
+    "GATHER": draws.Maker(_gather, _extend_gather),
+    "GATHER_ND": draws.Maker(_gather_nd, _extend_gather_nd),
+    "RESIZE_BILINEAR": draws.Maker(partial(_resize, "RESIZE_BILINEAR"), _extend_resize_bilinear),
+    "RESIZE_NEAREST_NEIGHBOR": draws.Maker(
         partial(_resize, "RESIZE_NEAREST_NEIGHBOR"), _extend_resize_nearest_neighbor
     ),
-    "SCATTER_ND": Maker(_scatter_nd, _extend_scatter_nd),
-    "SLICE": Maker(_slice, _extend_slice),
-    "STRIDED_SLICE": Maker(_strided_slice, _extend_strided_slice),
+    "SCATTER_ND": draws.Maker(_scatter_nd, _extend_scatter_nd),
+    "SLICE": draws.Maker(_slice, _extend_slice),
+    "STRIDED_SLICE": draws.Maker(_strided_slice, _extend_strided_slice),
 }
 """By the operator's name."""

@@ -21,19 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from eightfold.cases import draws
 from eightfold.cases.builder import Value
-from eightfold.cases.draws import (
-    Bounds,
-    Case,
-    GrowingNetwork,
-    Random,
-    UnsuitableError,
-    bounded_by,
-    choose,
-    has_axes,
-    random_codes,
-    random_shape,
-)
 from eightfold.cases.operators import MAKERS
 from eightfold.common.errors import InputError
 from eightfold.golden.errors import SpecError
@@ -48,14 +37,14 @@ DRAWN = frozenset(EXTENSIONS)
 
 
 def random_network(
-    rng: Random,
+    rng: draws.Random,
     *,
     operators: Collection[str] = DRAWN,
     max_elements: int = 4096,
     max_macs: int = 200_000,
     lengths: tuple[int, int] = (5, 25),
-    bounds: Mapping[str, Bounds] | None = None,
-) -> Case:
+    bounds: Mapping[str, draws.Bounds] | None = None,
+) -> draws.Case:
     """Return a model of several operators, and an array for each of its inputs by index.
 
     Inputs and outputs are int8; with a QUANTIZE some are uint8, with a DEQUANTIZE float32 too.
@@ -68,8 +57,8 @@ def random_network(
     ``bounds``: by operator, what those are drawn within; nothing else if None.
     """
     extensions = {name: EXTENSIONS[name] for name in sorted(operators)}
-    network = GrowingNetwork(rng, frozenset(operators), max_elements, max_macs)
-    for _ in range(choose(rng, 1, 1, 2, 3)):
+    network = draws.GrowingNetwork(rng, frozenset(operators), max_elements, max_macs)
+    for _ in range(draws.choose(rng, 1, 1, 2, 3)):
         network.graph_input(_input_shape(rng, max_elements))
     target = int(rng.integers(*lengths, endpoint=True))
     for _ in range(20 * target):  # most attempts succeed; a few operators find nothing to work on
@@ -77,24 +66,24 @@ def random_network(
             break
         try:
             name = str(rng.choice(list(extensions)))
-            with bounded_by(bounds[name] if bounds else Bounds()):
+            with draws.bounded_by(bounds[name] if bounds else draws.Bounds()):
                 extensions[name](network)
-        except UnsuitableError:
+        except draws.UnsuitableError:
             continue
     return network.finish_network()
 
 
-def network_rng(seed: int) -> Random:
+def network_rng(seed: int) -> draws.Random:
     """Return the generator of network ``seed``."""
     return np.random.default_rng([0x8F01D, seed])
 
 
-def _input_shape(rng: Random, max_elements: int) -> list[int]:
+def _input_shape(rng: draws.Random, max_elements: int) -> list[int]:
     if rng.integers(4) == 0:
-        shape = random_shape(rng, (1, 2, 3), 12)
+        shape = draws.random_shape(rng, (1, 2, 3), 12)
     else:
         sizes = rng.integers(1, 12, 2, endpoint=True).tolist()
-        shape = [choose(rng, 1, 1, 2), *sizes, choose(rng, 1, 2, 3, 4, 8, 17)]
+        shape = [draws.choose(rng, 1, 1, 2), *sizes, draws.choose(rng, 1, 2, 3, 4, 8, 17)]
     while np.prod(shape) > max_elements:
         largest = int(np.argmax(shape))
         shape[largest] //= 2
@@ -115,8 +104,8 @@ MOST_LARGE = 2
 
 
 def odd_network(
-    rng: Random, *, operators: Collection[str] = DRAWN, max_elements: int = MAX_ELEMENTS
-) -> Case:
+    rng: draws.Random, *, operators: Collection[str] = DRAWN, max_elements: int = MAX_ELEMENTS
+) -> draws.Case:
     """Return an odd model, and an array for each of its inputs by index; see `random_network`.
 
     An operator that `eightfold.operators.load_model` refuses with what it was given is left out
@@ -136,11 +125,11 @@ def odd_network(
     return network.finish_network()
 
 
-class OddNetwork(GrowingNetwork):
+class OddNetwork(draws.GrowingNetwork):
     """Grows as a `GrowingNetwork` does, by choices that those rarely make."""
 
     def __init__(
-        self, rng: Random, operators: frozenset[str], max_elements: int, max_macs: int
+        self, rng: draws.Random, operators: frozenset[str], max_elements: int, max_macs: int
     ) -> None:
         super().__init__(rng, operators, max_elements, max_macs)
         self._large = 0
@@ -152,22 +141,22 @@ class OddNetwork(GrowingNetwork):
         self.graph_input(shapes[self.rng.integers(len(shapes))])
         if self.rng.integers(3) == 0:
             shape = self.rng.integers(1, 3, self.rng.integers(9), endpoint=True).tolist()
-            self.operand(np.asarray(random_codes(self.rng, shape)), self.scale(), 0)
+            self.operand(np.asarray(draws.random_codes(self.rng, shape)), self.scale(), 0)
 
-    def grown(self, grow: Callable[[GrowingNetwork], object]) -> "OddNetwork | None":
+    def grown(self, grow: Callable[[draws.GrowingNetwork], object]) -> "OddNetwork | None":
         """Return the network with an operator more; None if it cannot have that."""
         # Not this one: what an operator leaves behind that comes to nothing is not undone.
         other = deepcopy(self, {id(self.rng): self.rng})
         try:
             grow(other)
             load_model(other.build())
-        except (UnsuitableError, InputError, SpecError):
+        except (draws.UnsuitableError, InputError, SpecError):
             return None
         except ValueError:  # of the generator: an axis of a scalar, one of no sizes
             return None
         return other
 
-    def pick(self, suits: Callable[[Value], bool] = has_axes) -> Value:
+    def pick(self, suits: Callable[[Value], bool] = draws.has_axes) -> Value:
         """Return one of the tensors that suit; often the one that was picked before."""
         again = self._last is not None and suits(self._last) and self.rng.integers(3) == 0
         self._last = self._last if again else super().pick(suits)
@@ -181,7 +170,7 @@ class OddNetwork(GrowingNetwork):
             return [1, 1]
         if kind == 1:
             larger = [min(size, 12) + int(self.rng.integers(4)) for size in shape[1:3]]
-            return [choose(self.rng, 1, larger[0]), choose(self.rng, 1, larger[1])]
+            return [draws.choose(self.rng, 1, larger[0]), draws.choose(self.rng, 1, larger[1])]
         return super().kernel(shape, most)
 
     def window(
@@ -194,14 +183,14 @@ class OddNetwork(GrowingNetwork):
                 options[f"stride_{letter}"] = shape[1 + axis] + int(self.rng.integers(3))
         return options
 
-    def finish_network(self) -> Case:
+    def finish_network(self) -> draws.Case:
         """Return model and inputs; outputs also are half the others, some inputs, a constant."""
         rng = self.rng
         outputs = [i for i in self._results if i not in self._read or rng.integers(2)]
         outputs += [index for index in sorted(self.inputs) if rng.integers(3) == 0]
         if rng.integers(3) == 0:
             shape = rng.integers(1, 4, rng.integers(5), endpoint=True).tolist()
-            outputs.append(self.constant(random_codes(rng, shape), scale=self.scale()))
+            outputs.append(self.constant(draws.random_codes(rng, shape), scale=self.scale()))
         for index in rng.permutation(outputs or sorted(self.inputs)[:1]):
             self.output(int(index))
         return self.build(), self.inputs
@@ -210,10 +199,10 @@ class OddNetwork(GrowingNetwork):
         """Count the operators whose results are large: there are few."""
         self._large += np.prod(results[0].shape) >= LARGE
         if self._large > MOST_LARGE:
-            raise UnsuitableError
+            raise draws.UnsuitableError
 
 
-def _shapes(rng: Random) -> list[list[int]]:
+def _shapes(rng: draws.Random) -> list[list[int]]:
     """Return an input's shape of every kind."""
     rank = int(rng.integers(9))
     sizes = rng.integers(1, 9, 4, endpoint=True).tolist()
@@ -225,10 +214,10 @@ def _shapes(rng: Random) -> list[list[int]]:
         [1] * rank,
         [long],
         [[1, long, 1, 1], [1, 1, long, 1], [1, long], [long, 1]][rng.integers(4)],
-        [1, choose(rng, 1, 2), choose(rng, 1, 2), many],
+        [1, draws.choose(rng, 1, 2), draws.choose(rng, 1, 2), many],
         [1, many],
         [1, *sizes[1:3], 1],
-        [choose(rng, 2, 4, 6), *sizes[1:3], choose(rng, 1, sizes[3])],
+        [draws.choose(rng, 2, 4, 6), *sizes[1:3], draws.choose(rng, 1, sizes[3])],
         [1, 1, 1, sizes[3]],
         sizes[: 1 + rng.integers(4)],
     ]

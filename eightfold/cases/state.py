@@ -4,30 +4,20 @@ from functools import partial
 
 import numpy as np
 
+from eightfold.cases import draws
 from eightfold.cases.builder import Value
-from eightfold.cases.draws import (
-    Case,
-    GrowingNetwork,
-    Maker,
-    Random,
-    SingleOperator,
-    UnsuitableError,
-    random_codes,
-    random_shape,
-    random_zero_point,
-)
 from eightfold.cases.movement import CopyModel
 from eightfold.golden.recurrent import GATES
 
 
-def _bias(rng: Random, size: int) -> np.ndarray:
+def _bias(rng: draws.Random, size: int) -> np.ndarray:
     most = 2 ** int(rng.choice([6, 10, 14, 31]))
     return rng.integers(-most, most, size).astype(np.int32)
 
 
-def svdf_case(rng: Random, dtype: type[np.int8 | np.int16] = np.int16) -> Case:
+def svdf_case(rng: draws.Random, dtype: type[np.int8 | np.int16] = np.int16) -> draws.Case:
     """Return an SVDF whose time weights and state are of ``dtype``; LiteRT computes int16."""
-    model = SingleOperator(rng)
+    model = draws.SingleOperator(rng)
     batches, size, units, rank, memory = rng.integers(1, [4, 9, 6, 4, 9]).tolist()
     filters = units * rank
     s_in, s_feature, s_time = model.scale(), model.scale(0.01), model.scale(0.01)
@@ -37,41 +27,47 @@ def svdf_case(rng: Random, dtype: type[np.int8 | np.int16] = np.int16) -> Case:
     s_state = model.scale(s_in * s_feature * np.sqrt(size) * 2.0**12 / reach)
     sums = min(reach, limits.max) * limits.max * np.sqrt(rank * memory)
     s_out = model.scale(s_state * s_time * sums / 2.0 ** rng.uniform(5, 9))
-    source = model.operand(random_codes(rng, [batches, size]), s_in, random_zero_point(rng))
+    source = model.operand(
+        draws.random_codes(rng, [batches, size]), s_in, draws.random_zero_point(rng)
+    )
     time = rng.integers(limits.min, limits.max, (filters, memory), endpoint=True)
     if rng.integers(4) == 0:
         time = rng.choice([limits.min, limits.max], time.shape)
     # Kernels do not expect a zero point of int16.
-    zero_point = random_zero_point(rng) if dtype is np.int8 else int(rng.choice([0, 100, -32768]))
+    zero_point = (
+        draws.random_zero_point(rng) if dtype is np.int8 else int(rng.choice([0, 100, -32768]))
+    )
     shape = batches, filters * memory
     operands = [
         source,
-        model.constant(random_codes(rng, [filters, size]), scale=s_feature),
+        model.constant(draws.random_codes(rng, [filters, size]), scale=s_feature),
         model.constant(time.astype(dtype), scale=s_time),
         model.constant(_bias(rng, units), scale=np.float32(s_state) * np.float32(s_time)),
         model.tensor(shape, scale=s_state, zero_point=zero_point, dtype=dtype, variable=True),
     ]
-    result = model.tensor((batches, units), scale=s_out, zero_point=random_zero_point(rng))
+    result = model.tensor((batches, units), scale=s_out, zero_point=draws.random_zero_point(rng))
     options = {"rank": rank, "fused_activation_function": "RELU"}
     model.operator("SVDF", operands, [result], options)
     model.output(result)
     return model.build(), model.inputs
 
 
-def _lstm(rng: Random) -> Case:
-    model = SingleOperator(rng)
+def _lstm(rng: draws.Random) -> draws.Case:
+    model = draws.SingleOperator(rng)
     batches, steps, size, units = rng.integers(1, [4, 6, 9, 9]).tolist()
     time_major = bool(rng.integers(2))
     leading = (steps, batches) if time_major else (batches, steps)
     s_in = model.scale()
-    hidden = {"scale": model.scale(2.0**-7), "zero_point": random_zero_point(rng)}
-    source = model.operand(random_codes(rng, [*leading, size]), s_in, random_zero_point(rng))
+    hidden = {"scale": model.scale(2.0**-7), "zero_point": draws.random_zero_point(rng)}
+    source = model.operand(
+        draws.random_codes(rng, [*leading, size]), s_in, draws.random_zero_point(rng)
+    )
     weights = []
     # Sums in Q3.12 from a fraction of 1 to beyond 8, and ties where a scale is a power of two.
     for scale, length in ((s_in, size), (hidden["scale"], units)):
         for _ in GATES:
             near = 2.0 ** rng.uniform(-3, 4) / (scale * 2.0**13 * np.sqrt(length))
-            codes = random_codes(rng, [units, length])
+            codes = draws.random_codes(rng, [units, length])
             weights.append(model.constant(codes, scale=model.scale(near, 1.0)))
     biases = [model.constant(_bias(rng, units)) for _ in GATES]
     cell_scale = 2.0 ** int(rng.integers(-15, -9, endpoint=True))
@@ -80,7 +76,7 @@ def _lstm(rng: Random) -> Case:
         model.tensor((batches, units), scale=cell_scale, dtype=np.int16, variable=True),
     ]
     # LiteRT has another quantization here, which mostly is the same.
-    other = {"scale": model.scale(2.0**-7), "zero_point": random_zero_point(rng)}
+    other = {"scale": model.scale(2.0**-7), "zero_point": draws.random_zero_point(rng)}
     other = hidden if rng.integers(2) else other
     between = [model.tensor((0,), dtype=np.float32) for _ in GATES]
     between.append(model.tensor((0,), **other))
@@ -100,12 +96,12 @@ def _lstm(rng: Random) -> Case:
 _READ, _ASSIGN = "READ_VARIABLE", "ASSIGN_VARIABLE"
 
 
-def _variable(subject: str, rng: Random) -> Case:
+def _variable(subject: str, rng: draws.Random) -> draws.Case:
     """Return a model that reads a variable, or that assigns it."""
     model = CopyModel(rng)
-    shape = random_shape(rng, (0, 1, 2, 3, 4, 5))
+    shape = draws.random_shape(rng, (0, 1, 2, 3, 4, 5))
     scale, zero_point = model.pair
-    handle = model.variable(random_codes(rng, shape), scale=scale, zero_point=zero_point)
+    handle = model.variable(draws.random_codes(rng, shape), scale=scale, zero_point=zero_point)
     model.other_pair()
     if subject == _READ:
         return model.copy(_READ, [handle])
@@ -115,10 +111,10 @@ def _variable(subject: str, rng: Random) -> Case:
     return model.build(), model.inputs
 
 
-def _extend_stream(net: GrowingNetwork) -> None:
+def _extend_stream(net: draws.GrowingNetwork) -> None:
     """Add what streaming networks do: rows kept from the inference before, in front of new ones."""
     if not net.operators >= {_READ, _ASSIGN, "CONCATENATION", "STRIDED_SLICE"}:
-        raise UnsuitableError
+        raise draws.UnsuitableError
     x = net.pick(lambda value: 1 <= len(value.shape) <= 4)
     axis = int(net.rng.integers(len(x.shape)))
     past = list(x.shape)
@@ -132,10 +128,10 @@ def _extend_stream(net: GrowingNetwork) -> None:
     net.assign(handle, net.add("STRIDED_SLICE", [joined, *bounds], x, masks))
 
 
-def _extend_delay(net: GrowingNetwork) -> None:
+def _extend_delay(net: draws.GrowingNetwork) -> None:
     """Add a result of the inference before, and keep one of this, in either order."""
     if not net.operators >= {_READ, _ASSIGN}:
-        raise UnsuitableError
+        raise draws.UnsuitableError
     x = net.pick(lambda value: len(value.shape) <= 5)
     if net.rng.integers(4):
         handle, _ = _read(net, x, x.shape)
@@ -146,23 +142,23 @@ def _extend_delay(net: GrowingNetwork) -> None:
     net.add(_READ, [handle], x)
 
 
-def _handle(net: GrowingNetwork, like: Value, shape: tuple[int, ...] | list[int]) -> int:
-    codes: np.ndarray = random_codes(net.rng, shape)
+def _handle(net: draws.GrowingNetwork, like: Value, shape: tuple[int, ...] | list[int]) -> int:
+    codes: np.ndarray = draws.random_codes(net.rng, shape)
     return net.variable(codes, scale=like.scale, zero_point=like.zero_point)
 
 
 def _read(
-    net: GrowingNetwork, like: Value, shape: tuple[int, ...] | list[int]
+    net: draws.GrowingNetwork, like: Value, shape: tuple[int, ...] | list[int]
 ) -> tuple[int, Value]:
     """Add a variable, and return its handle and what it holds."""
     handle = _handle(net, like, shape)
     return handle, net.add(_READ, [handle], like)
 
 
-STATE: dict[str, Maker] = {
-    _ASSIGN: Maker(partial(_variable, _ASSIGN), _extend_delay),
-    _READ: Maker(partial(_variable, _READ), _extend_stream),
-    "SVDF": Maker(svdf_case, None),
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": Maker(_lstm, None),
+STATE: dict[str, draws.Maker] = {
+    _ASSIGN: draws.Maker(partial(_variable, _ASSIGN), _extend_delay),
+    _READ: draws.Maker(partial(_variable, _READ), _extend_stream),
+    "SVDF": draws.Maker(svdf_case, None),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": draws.Maker(_lstm, None),
 }
 """By the operator's name."""
