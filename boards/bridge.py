@@ -33,17 +33,7 @@ from litex.gen import (
 )
 from litex.soc.interconnect import stream, wishbone
 
-from eightfold.boards.protocol import (
-    BUS_ERROR,
-    DONE,
-    END,
-    ESCAPE,
-    ESCAPES,
-    LIMIT,
-    MALFORMED,
-    READ,
-    WRITE,
-)
+from eightfold.boards import protocol
 
 PATIENCE = 1 << 16
 """Clock cycles that a slave may take."""
@@ -72,7 +62,7 @@ class Bridge(LiteXModule):
         self.source = source = stream.Endpoint([("data", 8)])
         bus: Any = wishbone.Interface(data_width=32, address_width=32, addressing="word")
         self.bus = bus
-        memory = Memory(32, 2 * LIMIT)
+        memory = Memory(32, 2 * protocol.LIMIT)
         port: Any = memory.get_port(write_capable=True)
         self.specials += memory, port
 
@@ -83,22 +73,22 @@ class Bridge(LiteXModule):
         count, escaped = Signal(12), Signal()  # bytes of a frame
         index, last = Signal(9), Signal(9)  # of a word
         wait = Signal(max=PATIENCE)
-        written = Mux(operation == WRITE, words, 0)
+        written = Mux(operation == protocol.WRITE, words, 0)
         right = Signal()
         self.comb += right.eq(
             (crc == _RESIDUE)
             & (count == ((written + 3) << 2))
-            & ((operation == READ) | (operation == WRITE))
+            & ((operation == protocol.READ) | (operation == protocol.WRITE))
             & (words != 0)
-            & (words <= LIMIT)
+            & (words <= protocol.LIMIT)
         )
-        answered = Mux((status == DONE) & (operation == READ), words, 0)
+        answered = Mux((status == protocol.DONE) & (operation == protocol.READ), words, 0)
 
         self.fsm = fsm = FSM(reset_state="RECEIVE")
         byte = Signal(8)
         self.comb += [
             byte.eq(sink.data),
-            If(escaped, Case(sink.data, {to: byte.eq(of) for of, to in ESCAPES.items()})),
+            If(escaped, Case(sink.data, {to: byte.eq(of) for of, to in protocol.ESCAPES.items()})),
         ]
         fsm.act(
             "RECEIVE",
@@ -108,7 +98,7 @@ class Bridge(LiteXModule):
             NextValue(index, 0),
             NextValue(wait, 0),
             If(
-                sink.valid & (sink.data == END),
+                sink.valid & (sink.data == protocol.END),
                 NextValue(count, 0),
                 NextValue(escaped, 0),
                 NextValue(crc, _ONES),
@@ -117,17 +107,17 @@ class Bridge(LiteXModule):
                     NextState("FETCH"),
                 ).Elif(
                     count != 0,
-                    NextValue(status, Mux(right, DONE, MALFORMED)),
+                    NextValue(status, Mux(right, protocol.DONE, protocol.MALFORMED)),
                     NextState("LOAD"),
                 ),
             )
-            .Elif(sink.valid & (sink.data == ESCAPE) & ~escaped, NextValue(escaped, 1))
+            .Elif(sink.valid & (sink.data == protocol.ESCAPE) & ~escaped, NextValue(escaped, 1))
             .Elif(
                 sink.valid,
                 NextValue(escaped, 0),
                 NextValue(word, Cat(word[8:], byte)),
                 NextValue(crc, crc_step(crc, byte)),
-                If(count[2:] < 2 * LIMIT, NextValue(count, count + 1)),
+                If(count[2:] < 2 * protocol.LIMIT, NextValue(count, count + 1)),
                 If(
                     count[:2] == 3,
                     Case(
@@ -135,7 +125,7 @@ class Bridge(LiteXModule):
                         {
                             0: NextValue(head, Cat(word[8:], byte)),
                             1: NextValue(address, Cat(word[8:], byte)),
-                            "default": port.we.eq(count[2:] < 2 * LIMIT),
+                            "default": port.we.eq(count[2:] < 2 * protocol.LIMIT),
                         },
                     ),
                 ),
@@ -147,10 +137,10 @@ class Bridge(LiteXModule):
             "ACCESS",
             port.adr.eq(index),
             port.dat_w.eq(bus.dat_r),
-            port.we.eq(bus.ack & (operation == READ)),
+            port.we.eq(bus.ack & (operation == protocol.READ)),
             bus.cyc.eq(1),
             bus.stb.eq(1),
-            bus.we.eq(operation == WRITE),
+            bus.we.eq(operation == protocol.WRITE),
             bus.sel.eq(15),
             bus.adr.eq(address[2:] + index),
             bus.dat_w.eq(port.dat_r),
@@ -158,7 +148,7 @@ class Bridge(LiteXModule):
             NextValue(known, 0),
             If(
                 bus.err | expired,
-                NextValue(status, BUS_ERROR),
+                NextValue(status, protocol.BUS_ERROR),
                 NextValue(index, 0),
                 NextState("LOAD"),
             ).Elif(
@@ -168,9 +158,9 @@ class Bridge(LiteXModule):
                 NextState("FETCH"),
                 If(
                     index == words - 1,
-                    NextValue(status, DONE),
+                    NextValue(status, protocol.DONE),
                     NextValue(performed, head),
-                    NextValue(known, operation == WRITE),
+                    NextValue(known, operation == protocol.WRITE),
                     NextValue(index, 0),
                     NextState("LOAD"),
                 ),
@@ -190,13 +180,16 @@ class Bridge(LiteXModule):
             ),
             NextState("SEND"),
         )
-        special = (word[:8] == END) | (word[:8] == ESCAPE)
+        special = (word[:8] == protocol.END) | (word[:8] == protocol.ESCAPE)
         fsm.act(
             "SEND",
             source.valid.eq(1),
             source.data.eq(word[:8]),
-            If(special & ~escaped, source.data.eq(ESCAPE)),
-            If(escaped, Case(word[:8], {of: source.data.eq(to) for of, to in ESCAPES.items()})),
+            If(special & ~escaped, source.data.eq(protocol.ESCAPE)),
+            If(
+                escaped,
+                Case(word[:8], {of: source.data.eq(to) for of, to in protocol.ESCAPES.items()}),
+            ),
             If(
                 source.ready & special & ~escaped,
                 NextValue(escaped, 1),
@@ -217,7 +210,7 @@ class Bridge(LiteXModule):
         fsm.act(
             "END",
             source.valid.eq(1),
-            source.data.eq(END),
+            source.data.eq(protocol.END),
             NextValue(count, 0),
             NextValue(crc, _ONES),
             If(source.ready, NextState("RECEIVE")),

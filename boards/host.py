@@ -9,20 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import serial
 
-from eightfold.boards.protocol import (
-    BUS_ERROR,
-    DESCRIPTION,
-    DONE,
-    END,
-    LIMIT,
-    MAGIC,
-    MAIN_RAM,
-    READ,
-    REGISTERS,
-    WRITE,
-    decode,
-    encode,
-)
+from eightfold.boards import protocol
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.line import BAUD, PATIENCE
 from eightfold.compiler import Compiled
@@ -90,23 +77,23 @@ class SerialBus:
         """Return so many words from an address on."""
         found: list[int] = []
         while len(found) < length:
-            count = min(LIMIT, length - len(found))
-            answer = self._ask(READ, count, addr + 4 * len(found))
+            count = min(protocol.LIMIT, length - len(found))
+            answer = self._ask(protocol.READ, count, addr + 4 * len(found))
             found += np.frombuffer(answer, "<u4").tolist()
         return found
 
     def write(self, addr: int, data: list[int]) -> None:
         """Write words from an address on."""
-        for first in range(0, len(data), LIMIT):
-            part = np.array(data[first : first + LIMIT], "<u4")
-            self._ask(WRITE, len(part), addr + 4 * first, part.tobytes())
+        for first in range(0, len(data), protocol.LIMIT):
+            part = np.array(data[first : first + protocol.LIMIT], "<u4")
+            self._ask(protocol.WRITE, len(part), addr + 4 * first, part.tobytes())
 
     def _ask(self, operation: int, words: int, address: int, data: bytes = b"") -> bytes:
         self._sequence = (self._sequence + 1) % (1 << 16)
         head = (words, self._sequence, address)
-        request = encode(operation, *head, data)
+        request = protocol.encode(operation, *head, data)
         wait = self._patience + 10 * (len(request) + 4 * words) / self._baud
-        size = 4 * words if operation == READ else 0
+        size = 4 * words if operation == protocol.READ else 0
         silent = 0
         with self._one_line():
             for attempt in range(ATTEMPTS):
@@ -130,13 +117,13 @@ class SerialBus:
         end, damaged = time.monotonic() + wait, False
         while time.monotonic() < end:
             came = self._port.read(max(1, self._port.in_waiting))
-            *frames, rest = (bytes(self._heard) + came).split(bytes([END]))
+            *frames, rest = (bytes(self._heard) + came).split(bytes([protocol.END]))
             self._heard[:] = rest
             for frame in filter(None, frames):
-                status, *found, data = decode(frame) or (None, b"")
-                if tuple(found) == head and status == BUS_ERROR:
+                status, *found, data = protocol.decode(frame) or (None, b"")
+                if tuple(found) == head and status == protocol.BUS_ERROR:
                     raise InputError(f"{self._name}: nothing answers at 0x{head[2]:08x}")
-                if tuple(found) == head and status == DONE and len(data) == size:
+                if tuple(found) == head and status == protocol.DONE and len(data) == size:
                     return data, False
                 damaged = True
             if came:
@@ -182,11 +169,13 @@ def find_board(bus: Bus) -> Board:
 
     Raises `InputError` if it is none of ours, or its accelerator of another version.
     """
-    magic, clock, memory, count = bus.read(DESCRIPTION, 4)
-    if magic != MAGIC:
-        raise InputError(f"the board is none of Eightfold's: 0x{DESCRIPTION:08x} has {magic:08x}")
-    words = bus.read(DESCRIPTION + 16, 3 * count)
-    found, version, *configuration = bus.read(REGISTERS, 4)
+    magic, clock, memory, count = bus.read(protocol.DESCRIPTION, 4)
+    if magic != protocol.MAGIC:
+        raise InputError(
+            f"the board is none of Eightfold's: 0x{protocol.DESCRIPTION:08x} has {magic:08x}"
+        )
+    words = bus.read(protocol.DESCRIPTION + 16, 3 * count)
+    found, version, *configuration = bus.read(protocol.REGISTERS, 4)
     if (found, version) != (isa.IDENTIFICATION, VERSION):
         raise InputError(
             f"the accelerator's ID is {found:08x} and its version {version}, not "
@@ -229,15 +218,15 @@ class Loaded:
             )
         self._bus, self._compiled = board.bus, compiled
         commands = compiled.words.astype("<u4").tobytes()
-        model = MAIN_RAM + aligned(len(commands))
+        model = protocol.MAIN_RAM + aligned(len(commands))
         self._arena = model + aligned(len(compiled.model))
-        needed = self._arena + compiled.arena - MAIN_RAM
+        needed = self._arena + compiled.arena - protocol.MAIN_RAM
         if needed > board.memory:
             raise InputError(f"the network takes {needed:,} bytes, the board has {board.memory:,}")
         self.write("CONTROL", 2)  # ends what a host before may have left, and an error
         self._settle()
         self._values = {
-            "COMMAND_ADDRESS": MAIN_RAM,
+            "COMMAND_ADDRESS": protocol.MAIN_RAM,
             "COMMAND_LENGTH": len(commands),
             "MODEL_BASE": model,
             "MODEL_SIZE": len(compiled.model),
@@ -249,7 +238,7 @@ class Loaded:
         for name, value in self._values.items():
             self.write(name, value)
         board.make_ready()
-        self._write(MAIN_RAM, commands)
+        self._write(protocol.MAIN_RAM, commands)
         self._write(model, compiled.model)
 
     def run(self, inputs: Mapping[int, np.ndarray], sizes: Mapping[int, int]) -> Result:
@@ -299,11 +288,11 @@ class Loaded:
 
     def read(self, register: str) -> int:
         """Return a register's value."""
-        return self._bus.read(REGISTERS + _OFFSETS[register], 1)[0]
+        return self._bus.read(protocol.REGISTERS + _OFFSETS[register], 1)[0]
 
     def write(self, register: str, value: int) -> None:
         """Write a register."""
-        self._bus.write(REGISTERS + _OFFSETS[register], [value])
+        self._bus.write(protocol.REGISTERS + _OFFSETS[register], [value])
 
     def _write(self, address: int, data: bytes) -> None:
         """Write bytes, and with them whole words: what lies beside them is kept."""

@@ -10,18 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eightfold.model.builder import ModelBuilder
-from examples.digits import images
-from examples.digits.network import (
-    CALIBRATION_FILE,
-    LAYERS,
-    MODEL_FILE,
-    WEIGHTED,
-    WEIGHTS_FILE,
-    Arrays,
-    Layer,
-    forward,
-    shapes,
-)
+from examples.digits import images, network
 
 WEIGHT_MAX = 127
 """Weights are symmetric: -128 is never used."""
@@ -56,13 +45,13 @@ def from_range(values: np.ndarray) -> Quantization:
     return Quantization(scale, int(np.clip(np.rint(-128 - low / float(scale)), -128, 127)))
 
 
-def calibrate(tensors: Arrays) -> dict[str, Quantization]:
+def calibrate(tensors: network.Arrays) -> dict[str, Quantization]:
     """Choose each tensor's quantization: by its range, but where the spec prescribes or ties it.
 
     ``tensors``: those of the float network on the calibration images, as `forward` returns them.
     """
     chosen = {"image": Quantization(images.IMAGE_SCALE, images.IMAGE_ZERO_POINT)}
-    for layer in LAYERS:
+    for layer in network.LAYERS:
         if layer.operator in KEEPS_QUANTIZATION:
             chosen[layer.name] = chosen[layer.inputs[0]]
         elif layer.operator in ("LOGISTIC", "SOFTMAX"):
@@ -97,10 +86,10 @@ def quantize_bias(values: np.ndarray, scales: np.ndarray) -> np.ndarray:
     return codes.astype(np.int32)
 
 
-def options(layer: Layer) -> dict[str, int | float | str]:
+def options(layer: network.Layer) -> dict[str, int | float | str]:
     """Return the layer's TFLite options by the names of the schema."""
     found: dict[str, int | float | str] = {}
-    if layer.operator in (*WEIGHTED, "MAX_POOL_2D", "AVERAGE_POOL_2D", "MUL", "ADD"):
+    if layer.operator in (*network.WEIGHTED, "MAX_POOL_2D", "AVERAGE_POOL_2D", "MUL", "ADD"):
         found["fused_activation_function"] = layer.activation
     if layer.size:
         found |= {"padding": "SAME", "stride_h": layer.stride, "stride_w": layer.stride}
@@ -113,18 +102,18 @@ def options(layer: Layer) -> dict[str, int | float | str]:
     return found
 
 
-def quantize(weights: Arrays, codes: np.ndarray) -> bytes:
+def quantize(weights: network.Arrays, codes: np.ndarray) -> bytes:
     """Return the int8 network as a .tflite file: input (1, 8, 8, 1), output (1, 10).
 
     ``weights``: as `forward` takes them; ``codes``: calibration images, as `images.load` returns.
     """
-    chosen = calibrate(forward(weights, images.to_real(codes)))
-    shape = {name: (1, *rest) for name, rest in shapes().items()}
+    chosen = calibrate(network.forward(weights, images.to_real(codes)))
+    shape = {name: (1, *rest) for name, rest in network.shapes().items()}
     builder = ModelBuilder("handwritten digits, 8x8 pixels")
     handles = {"image": builder.input(shape["image"], **vars(chosen["image"]), name="image")}
-    for layer in LAYERS:
+    for layer in network.LAYERS:
         operands = [handles[name] for name in layer.inputs]
-        if layer.operator in WEIGHTED:
+        if layer.operator in network.WEIGHTED:
             operands += _parameters(builder, layer, weights, chosen[layer.inputs[0]])
         elif layer.operator == "RESHAPE":
             target = np.array(shape[layer.name], np.int32)
@@ -132,12 +121,12 @@ def quantize(weights: Arrays, codes: np.ndarray) -> bytes:
         result = builder.tensor(shape[layer.name], **vars(chosen[layer.name]), name=layer.name)
         builder.operator(layer.operator, operands, [result], options(layer))
         handles[layer.name] = result
-    builder.output(handles[LAYERS[-1].name])
+    builder.output(handles[network.LAYERS[-1].name])
     return builder.build()
 
 
 def _parameters(
-    builder: ModelBuilder, layer: Layer, weights: Arrays, source: Quantization
+    builder: ModelBuilder, layer: network.Layer, weights: network.Arrays, source: Quantization
 ) -> list[int]:
     """Add filter and bias; the bias scale is the float32 product of input and filter scale."""
     filter_name, bias_name = f"{layer.name}.filter", f"{layer.name}.bias"
@@ -153,11 +142,11 @@ def _parameters(
 
 def main() -> None:
     """Quantize the committed float weights and write ``digits.tflite``."""
-    with np.load(WEIGHTS_FILE) as file:
+    with np.load(network.WEIGHTS_FILE) as file:
         weights = dict(file)
-    model = quantize(weights, images.load(CALIBRATION_FILE)[0])
-    MODEL_FILE.write_bytes(model)
-    print(f"{MODEL_FILE.name}: {len(model)} bytes")
+    model = quantize(weights, images.load(network.CALIBRATION_FILE)[0])
+    network.MODEL_FILE.write_bytes(model)
+    print(f"{network.MODEL_FILE.name}: {len(model)} bytes")
 
 
 if __name__ == "__main__":

@@ -12,19 +12,7 @@ import torch  # pyright: ignore[reportMissingImports]
 from torch import nn  # pyright: ignore[reportMissingImports]
 from torch.nn import functional  # pyright: ignore[reportMissingImports]
 
-from examples.digits import images
-from examples.digits.network import (
-    CALIBRATION_FILE,
-    LAYERS,
-    PIXEL_MAX,
-    SAMPLE_FILE,
-    TEST_FILE,
-    WEIGHTED,
-    WEIGHTS_FILE,
-    Arrays,
-    Layer,
-    shapes,
-)
+from examples.digits import images, network
 
 SEED = 0
 EPOCHS = 60
@@ -42,9 +30,9 @@ class Network(nn.Module):
         super().__init__()
         self.weighted = nn.ModuleDict()
         self.norms = nn.ModuleDict()
-        depth = {name: shape[-1] for name, shape in shapes().items()}
-        for layer in LAYERS:
-            if layer.operator in WEIGHTED:
+        depth = {name: shape[-1] for name, shape in network.shapes().items()}
+        for layer in network.LAYERS:
+            if layer.operator in network.WEIGHTED:
                 self.weighted[layer.name] = _weighted(layer, depth[layer.inputs[0]])
             if layer.name in NORMALIZED:
                 self.norms[layer.name] = nn.BatchNorm2d(depth[layer.name])
@@ -52,9 +40,9 @@ class Network(nn.Module):
     def forward(self, image: torch.Tensor) -> torch.Tensor:
         """Return the logits, shape (N, 10), of images of shape (N, 1, 8, 8) in [0, 1]."""
         tensors = {"image": image}
-        for layer in LAYERS[:-1]:  # the softmax belongs to the loss
+        for layer in network.LAYERS[:-1]:  # the softmax belongs to the loss
             operands = [tensors[name] for name in layer.inputs]
-            if layer.operator in WEIGHTED:
+            if layer.operator in network.WEIGHTED:
                 y = self.weighted[layer.name](_pad(layer, operands[0]))
                 y = self.norms[layer.name](y) if layer.name in NORMALIZED else y
             else:
@@ -62,15 +50,15 @@ class Network(nn.Module):
             tensors[layer.name] = _ACTIVATIONS[layer.activation](y)
         return tensors["logits"]
 
-    def folded(self) -> Arrays:
+    def folded(self) -> network.Arrays:
         """Return the weights as `examples.digits.network.forward` takes them, float32.
 
         Batch normalization ``(y - mean) * g + beta``, ``g = gamma / sqrt(var + eps)``, becomes
         part of the layer before it: filter ``* g``, bias ``(bias - mean) * g + beta``.
         """
-        weights: Arrays = {}
-        for layer in LAYERS:
-            if layer.operator not in WEIGHTED:
+        weights: network.Arrays = {}
+        for layer in network.LAYERS:
+            if layer.operator not in network.WEIGHTED:
                 continue
             module = self.weighted[layer.name]
             filter_, bias = module.weight.detach().double(), module.bias.detach().double()
@@ -86,7 +74,7 @@ class Network(nn.Module):
         return weights
 
 
-def _weighted(layer: Layer, depth: int) -> nn.Module:
+def _weighted(layer: network.Layer, depth: int) -> nn.Module:
     if layer.operator == "FULLY_CONNECTED":
         return nn.Linear(depth, layer.channels)
     if layer.operator == "DEPTHWISE_CONV_2D":
@@ -94,7 +82,7 @@ def _weighted(layer: Layer, depth: int) -> nn.Module:
     return nn.Conv2d(depth, layer.channels, layer.size, layer.stride)
 
 
-def _pad(layer: Layer, x: torch.Tensor) -> torch.Tensor:
+def _pad(layer: network.Layer, x: torch.Tensor) -> torch.Tensor:
     """Pad for ``SAME``, which PyTorch does not have for strides over 1."""
     if not layer.size:
         return x
@@ -127,32 +115,32 @@ def train(pixels: np.ndarray, labels: np.ndarray) -> Network:
     torch.manual_seed(SEED)
     torch.use_deterministic_algorithms(True)
     torch.set_num_threads(1)
-    network = Network()
-    inputs = torch.from_numpy(pixels.astype(np.float32) / PIXEL_MAX).permute(0, 3, 1, 2)
+    trained = Network()
+    inputs = torch.from_numpy(pixels.astype(np.float32) / network.PIXEL_MAX).permute(0, 3, 1, 2)
     targets = torch.from_numpy(labels.astype(np.int64))
     steps = EPOCHS * (len(labels) // BATCH)
-    optimizer = torch.optim.AdamW(network.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    optimizer = torch.optim.AdamW(trained.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     for _ in range(EPOCHS):
         order = torch.randperm(len(labels))[: len(labels) // BATCH * BATCH]
         for chosen in order.split(BATCH):
-            loss = functional.cross_entropy(network(_shifted(inputs[chosen])), targets[chosen])
+            loss = functional.cross_entropy(trained(_shifted(inputs[chosen])), targets[chosen])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             schedule.step()
-    return network.eval()
+    return trained.eval()
 
 
 def main() -> None:
     (pixels, labels), test = images.load_split()
-    network = train(pixels, labels)
-    np.savez_compressed(WEIGHTS_FILE, **network.folded())  # pyright: ignore[reportArgumentType]
+    trained = train(pixels, labels)
+    np.savez_compressed(network.WEIGHTS_FILE, **trained.folded())  # pyright: ignore[reportArgumentType]
     count = images.CALIBRATION_COUNT
-    images.save(CALIBRATION_FILE, pixels[:count], labels[:count])
-    images.save(TEST_FILE, *test)
-    np.savez_compressed(SAMPLE_FILE, tensor_0=images.to_codes(test[0][:1]))
-    print(f"trained on {len(labels)} images; float weights in {WEIGHTS_FILE.name}")
+    images.save(network.CALIBRATION_FILE, pixels[:count], labels[:count])
+    images.save(network.TEST_FILE, *test)
+    np.savez_compressed(network.SAMPLE_FILE, tensor_0=images.to_codes(test[0][:1]))
+    print(f"trained on {len(labels)} images; float weights in {network.WEIGHTS_FILE.name}")
 
 
 if __name__ == "__main__":
