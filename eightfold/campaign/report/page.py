@@ -6,26 +6,7 @@ from typing import Any, NamedTuple
 
 from eightfold.campaign.coverage import AT_LEAST, Report
 from eightfold.campaign.folder import Folder, asked_commands, commits, repeat_command, seeds
-from eightfold.campaign.report.facts import (
-    KINDS_LISTED,
-    WORST_FIRST,
-    Cell,
-    Failure,
-    Kind,
-    Place,
-    add_bad,
-    by_column,
-    case_id,
-    cells,
-    intervals,
-    kinds,
-    listed,
-    rate_chart,
-    read_failure,
-    seconds_chart,
-    shown_in_full,
-    worked,
-)
+from eightfold.campaign.report import facts
 from eightfold.campaign.report.verdict import Source
 from eightfold.campaign.store import Results, Row
 from eightfold.campaign.suite import suites
@@ -58,14 +39,14 @@ class Shown(NamedTuple):
     row: Row
     name: str
     command: str
-    failure: Failure
+    failure: facts.Failure
 
 
 class Line(NamedTuple):
     """An operator of a suite, with a cell for each column of the campaign, or None."""
 
     operator: str
-    cells: Sequence[Cell | None]
+    cells: Sequence[facts.Cell | None]
 
     @property
     def seconds(self) -> float:
@@ -94,27 +75,27 @@ def campaign_page(source: Source) -> str:
 
     Raises `InputError` if jinja2 or matplotlib is not installed.
     """
-    folder, results, standing, facts = source
-    grid = cells(results)
-    add_bad(grid, results)
-    bad = kinds(results, "failed", "error")
+    folder, results, standing, campaign = source
+    grid = facts.cells(results)
+    facts.add_bad(grid, results)
+    bad = facts.kinds(results, "failed", "error")
     shown = _shown(folder, results, bad)
-    others = {verdict: kinds(results, verdict) for verdict in ("lost", "refused")}
+    others = {verdict: facts.kinds(results, verdict) for verdict in ("lost", "refused")}
     coverage = standing.coverage
     return render(
         "campaign.html.j2",
         title=f"Campaign {folder.path.resolve().name}",
         verdict=standing.verdict,
-        facts=_facts(folder, facts),
+        facts=_facts(folder, campaign),
         signs=SIGNS,
         states=STATES,
-        verdicts=WORST_FIRST,
-        most_kinds=KINDS_LISTED,
+        verdicts=facts.WORST_FIRST,
+        most_kinds=facts.KINDS_LISTED,
         many_lines=MANY_LINES,
         folder=str(folder.path),
         duration=duration,
         moment=moment,
-        listed=listed,
+        listed=facts.listed,
         bin_name=bin_name,
         standing=standing,
         bad=bad,
@@ -157,18 +138,18 @@ def _place(row: Row) -> tuple[int, str, int]:
     return row.unit, row.operator, row.seed
 
 
-def _shown(folder: Folder, results: Results, found: Sequence[Kind]) -> list[Shown]:
+def _shown(folder: Folder, results: Results, found: Sequence[facts.Kind]) -> list[Shown]:
     shown = []
-    for row in shown_in_full(found):
+    for row in facts.shown_in_full(found):
         unit = results.unit(row.unit)
         name = unit.case_name(row.seed)
         command = repeat_command(folder.path, name, unit)
-        failure = read_failure(folder.failures / name, row.message)
-        shown.append(Shown(case_id(unit, row), row, name, command, failure))
+        failure = facts.read_failure(folder.failures / name, row.message)
+        shown.append(Shown(facts.case_id(unit, row), row, name, command, failure))
     return shown
 
 
-def _suites(grid: Mapping[Place, Cell]) -> dict[str, tuple[list[str], list[Line]]]:
+def _suites(grid: Mapping[facts.Place, facts.Cell]) -> dict[str, tuple[list[str], list[Line]]]:
     """Return for each suite its columns and its operators."""
     found = {}
     for suite in dict.fromkeys(suite for suite, _, _ in grid):
@@ -210,14 +191,14 @@ def _covered(report: Report) -> dict[str, Covered]:
 
 def _timing(results: Results) -> dict[str, Any]:
     spent = results.spent()
-    ran = intervals(results)
-    columns = by_column(spent)
-    seconds = worked(ran)
+    ran = facts.intervals(results)
+    columns = facts.by_column(spent)
+    seconds = facts.worked(ran)
     return {
         "worked": seconds,
         "rate": sum(each.unit.count for each in spent) / seconds if seconds else None,
-        "rate_chart": rate_chart(columns, ran) if seconds else "",
-        "seconds_chart": seconds_chart(columns) if spent else "",
+        "rate_chart": facts.rate_chart(columns, ran) if seconds else "",
+        "seconds_chart": facts.seconds_chart(columns) if spent else "",
         "colours": [
             (f"var(--series-{number % len(SERIES) + 1})", column)
             for number, column in enumerate(columns)
@@ -228,13 +209,13 @@ def _timing(results: Results) -> dict[str, Any]:
     }
 
 
-def _facts(folder: Folder, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    asked = facts["asked"]
+def _facts(folder: Folder, campaign: Mapping[str, Any]) -> list[tuple[str, str]]:
+    asked = campaign["asked"]
     return [
         ("Asked by", "\n".join(asked_commands(asked, folder.path))),
-        ("Begun", facts["created"]),
-        ("Commit", commits(facts)),
+        ("Begun", campaign["created"]),
+        ("Commit", commits(campaign)),
         ("First seed", ", ".join(map(str, seeds(asked))) or "–"),
-        *((name.capitalize(), str(value)) for name, value in facts["machine"].items()),
-        *facts["versions"].items(),
+        *((name.capitalize(), str(value)) for name, value in campaign["machine"].items()),
+        *campaign["versions"].items(),
     ]
