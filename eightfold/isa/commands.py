@@ -11,19 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
+from eightfold.isa import instructions
 from eightfold.isa.enumerations import Opcode
-from eightfold.isa.instructions import (
-    Begin,
-    End,
-    Gather,
-    Instruction,
-    Matrix,
-    Move,
-    Parameters,
-    Requantize,
-    Vector,
-    Weights,
-)
 from eightfold.isa.shapes import (
     Entry,
     FieldError,
@@ -41,10 +30,10 @@ VERSION = 3
 ADDRESS_BITS = 32
 """The bits of a byte's address in memory."""
 
-REQUANTIZE = Requantize.entries()
+REQUANTIZE = instructions.Requantize.entries()
 """Fields of the parameters of one output channel."""
 
-REQUANTIZE_LAYOUT = Requantize.structure()
+REQUANTIZE_LAYOUT = instructions.Requantize.structure()
 
 HEADER = (
     Entry("opcode", Opcode, "the command"),
@@ -59,7 +48,7 @@ HEADER = (
 class Command:
     """A command: what it holds behind the header, and what it does."""
 
-    instruction: type[Instruction]
+    instruction: type[instructions.Instruction]
     text: str
 
     @property
@@ -103,28 +92,30 @@ class Command:
         return np.frombuffer(content, dtype="<u4")
 
 
-BEGIN = Command(Begin, "First command: what the stream was compiled for.")
-END = Command(End, "Last command: wait until all engines are idle and all writes are answered.")
+BEGIN = Command(instructions.Begin, "First command: what the stream was compiled for.")
+END = Command(
+    instructions.End, "Last command: wait until all engines are idle and all writes are answered."
+)
 WEIGHTS = Command(
-    Weights,
+    instructions.Weights,
     "Stream weight buffers from the model region to the matrix engine. A buffer has a word of "
     "`width` bytes, rounded up to a power of two, for each lane, lane 0 first; buffers follow "
     "each other without gaps.",
 )
 PARAMETERS = Command(
-    Parameters,
+    instructions.Parameters,
     "Stream requantization parameters from the model region to the matrix engine, a bank for "
     "each group of `lanes` channels, the last one possibly smaller.",
 )
 MOVE = Command(
-    Move,
+    instructions.Move,
     "Copy runs of bytes: for i3, i2, i1, i0 in loop order, i0 fastest, `run` bytes from "
     "`source + sum(i * source_stride)` to `target + sum(i * target_stride)`. Memory (MODEL, ARENA) "
     "to memory and FILL to TABLES are the error ADDRESS. Runs must not overlap what the command "
     "still reads.",
 )
 MATRIX = Command(
-    Matrix,
+    instructions.Matrix,
     """Multiply, accumulate, requantize.
 
 For group, ky, kx, kc (a pass each, which takes the next weight buffer), then y, x: one vector of
@@ -157,7 +148,7 @@ of MATRIX commands before it that are not written yet, or when all these command
 0 no vector waits.""",
 )
 VECTOR = Command(
-    Vector,
+    instructions.Vector,
     """Element-wise operators, reductions over windows, operators on rows.
 
 **Elements.** For i2, i1, i0 and each element e of `run`,
@@ -198,7 +189,7 @@ command has one row, which goes on:
 - RECIPROCAL, LOGARITHM and INVERSE_ROOT take m and s from it.""",
 )
 GATHER = Command(
-    Gather,
+    instructions.Gather,
     "Copy runs of bytes whose places are looked up: for i2, i1, i0 in loop order, i0 fastest, n is "
     "the signed integer at scratchpad address `indices + sum(i * index_stride)`, and `run` bytes "
     "are copied from `source + sum(i * source_stride) + n * step` to `target + sum(i * "

@@ -16,15 +16,8 @@ import tflite
 
 from eightfold.common.errors import InputError
 from eightfold.golden.errors import shortened
+from eightfold.model import schema
 from eightfold.model.flatbuffer import CONVERT, EXTERNAL_BUFFER, Source
-from eightfold.model.schema import (
-    OPERATOR_CODES,
-    UNIONS,
-    option_codes,
-    option_fields,
-    options_name,
-    vector_type,
-)
 
 _ADDRESSES = 1 << 64
 """LiteRT counts elements and bytes in 64 bits."""
@@ -80,9 +73,9 @@ class _Subgraph:
         if code >= len(names):
             return f"refers to operator code {code} of {len(names)}"
         name = names[code]
-        table = options_name(name)
+        table = schema.options_name(name)
         options = None
-        for union, codes in UNIONS.items():
+        for union, codes in schema.UNIONS.items():
             if table in codes and getattr(packed, f"{union}Type")() == codes[table]:
                 content = getattr(packed, union)()
                 if content is not None:
@@ -217,7 +210,7 @@ _STABLEHLO_KERNELS = {
 }
 
 NO_KERNEL = frozenset(
-    {name for name in OPERATOR_CODES if name.startswith("STABLEHLO_")} - _STABLEHLO_KERNELS
+    {name for name in schema.OPERATOR_CODES if name.startswith("STABLEHLO_")} - _STABLEHLO_KERNELS
     | {"HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE"}
     | {"CALL", "CEIL", "CONCAT_EMBEDDINGS", "DELEGATE", "ELU", "ROUND", "SEGMENT_SUM"}
     | {"PLACEHOLDER_FOR_GREATER_OP_CODES"}
@@ -264,14 +257,14 @@ def options_fault(source: Source, name: str, table: str | None, options: Any) ->
     """
     if table is None or options is None:
         return f"{name} has no options" if name in _NOT_EMPTY else None
-    fields = option_fields(table)
+    fields = schema.option_fields(table)
     for field in _NEEDED.get(name, ()):
         held = getattr(options, f"{fields[field]}IsNone", None) or getattr(options, fields[field])
         if held() in (True, None):
             return f"{field} is left out"
     lengths = {}
     for field, accessor in fields.items():
-        if vector_type(table, accessor) is not None:
+        if schema.vector_type(table, accessor) is not None:
             lengths[field] = source.vector(options, accessor).size
         elif field in _TYPES | _MEMBERS and not _is_known(field, getattr(options, accessor)()):
             return f"{field} has the unknown code {getattr(options, accessor)()}"
@@ -281,7 +274,7 @@ def options_fault(source: Source, name: str, table: str | None, options: Any) ->
 def _is_known(field: str, code: int) -> bool:
     if field in _TYPES:
         return code in ELEMENT_BITS
-    codes = option_codes(field) or {}
+    codes = schema.option_codes(field) or {}
     return code in codes.values() and code != codes.get("UNSUPPORTED")
 
 

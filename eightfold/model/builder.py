@@ -6,16 +6,8 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from eightfold.model import schema
 from eightfold.model.beside import LOWEST_VERSIONS
-from eightfold.model.schema import (
-    OPERATOR_CODES,
-    TENSOR_TYPES,
-    UNIONS,
-    encode_option,
-    option_fields,
-    options_name,
-    vector_type,
-)
 from eightfold.model.variables import CALL_ONCE
 from eightfold.model.writer import Table, code_table, pack
 
@@ -119,7 +111,7 @@ class ModelBuilder:
             Table(
                 "Tensor",
                 Shape=np.array([] if shape is None else shape, np.int32),
-                Type=TENSOR_TYPES[np.dtype(dtype).name.upper()],
+                Type=schema.TENSOR_TYPES[np.dtype(dtype).name.upper()],
                 Buffer=0,
                 Name=name or f"tensor_{index}",
                 Quantization=_quantization(scale, zero_point, axis),
@@ -141,7 +133,7 @@ class ModelBuilder:
             ModelBuilder.operator(self, CALL_ONCE, [], [], {"init_subgraph_index": 1})
         index = self.constant(initial, **kind)
         value = self._tensors[index]
-        handle = Table("Tensor", Type=TENSOR_TYPES["RESOURCE"], Name=value.fields["Name"])
+        handle = Table("Tensor", Type=schema.TENSOR_TYPES["RESOURCE"], Name=value.fields["Name"])
         self._tensors[index] = handle
         options = {"shared_name": handle.fields["Name"]}
         first = len(self._initial_tensors)
@@ -175,21 +167,21 @@ class ModelBuilder:
         ``version``: version that the file asks of the operator; None: the lowest. Runtimes only
             look whether it is registered.
         """
-        if name not in OPERATOR_CODES:
+        if name not in schema.OPERATOR_CODES:
             raise ValueError(f"{name}: no such builtin operator")
-        key = (OPERATOR_CODES[name], version or LOWEST_VERSIONS.get(name, 1))
+        key = (schema.OPERATOR_CODES[name], version or LOWEST_VERSIONS.get(name, 1))
         operator = Table(
             "Operator",
             OpcodeIndex=self._codes.setdefault(key, len(self._codes)),
             Inputs=np.array(inputs, np.int32),
             Outputs=np.array(outputs, np.int32),
         )
-        table = options_name(name)
+        table = schema.options_name(name)
         if table is None and options:
             raise ValueError(f"{name} has no options")
         if table is not None:
-            union = next(union for union, codes in UNIONS.items() if table in codes)
-            operator.fields[f"{union}Type"] = UNIONS[union][table]
+            union = next(union for union, codes in schema.UNIONS.items() if table in codes)
+            operator.fields[f"{union}Type"] = schema.UNIONS[union][table]
             operator.fields[union] = _options(name, table, options or {})
         if intermediates:  # behind the options, as in the schema
             operator.fields["Intermediates"] = np.array(intermediates, np.int32)
@@ -239,7 +231,7 @@ def _quantization(scale: ArrayLike | None, zero_point: ArrayLike, axis: int) -> 
 
 
 def _options(operator: str, table: str, options: Mapping[str, Any]) -> Table:
-    accessors = option_fields(table)
+    accessors = schema.option_fields(table)
     if unknown := [field for field in options if field not in accessors]:
         raise ValueError(
             f"{operator} has no option {unknown[0]}; it has {', '.join(accessors) or 'none'}"
@@ -248,8 +240,8 @@ def _options(operator: str, table: str, options: Mapping[str, Any]) -> Table:
     for field, accessor in accessors.items():
         if field not in options:
             continue
-        value = encode_option(field, options[field])
-        dtype = vector_type(table, accessor)
+        value = schema.encode_option(field, options[field])
+        dtype = schema.vector_type(table, accessor)
         if dtype is not None:
             vector = np.array(value, dtype)
             if dtype.kind != "f" and not np.array_equal(vector, value):

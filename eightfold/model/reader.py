@@ -15,18 +15,10 @@ import tflite
 
 from eightfold.common.errors import InputError, Untaken
 from eightfold.golden.errors import shortened
+from eightfold.model import schema
 from eightfold.model.beside import check_beside, options_fault
 from eightfold.model.flatbuffer import CONVERT, EXTERNAL_BUFFER, TO_INT8, Source, text
 from eightfold.model.graph import Graph, Operator, Quantization, Tensor
-from eightfold.model.schema import (
-    DTYPES,
-    OPERATOR_NAMES,
-    TENSOR_TYPES,
-    UNIONS,
-    decoded_options,
-    options_name,
-    options_table,
-)
 from eightfold.model.variables import CALL_ONCE, Subgraph, initial_values, with_variables
 
 _QUANTIZED_DIMENSION = 16
@@ -223,7 +215,7 @@ _DETECTION = (
 
 _TENSOR_LIMIT = 1 << 31  # bytes of a tensor; the hardware's addresses have 32 bits
 _RANK_LIMIT = 32
-_HANDLE = TENSOR_TYPES["RESOURCE"]
+_HANDLE = schema.TENSOR_TYPES["RESOURCE"]
 
 
 class _TensorReader:
@@ -263,17 +255,17 @@ class _TensorReader:
             shape = self._shape(packed, label)
             self._quantization(packed, label, shape, label.dtype)  # LiteRT looks at it too
             return replace(label, shape=shape)
-        if code not in DTYPES:
-            kind = next((k for k, c in TENSOR_TYPES.items() if c == code), f"code {code}")
+        if code not in schema.DTYPES:
+            kind = next((k for k, c in schema.TENSOR_TYPES.items() if c == code), f"code {code}")
             if kind == "VARIANT":
                 raise Untaken(
                     f"{label} keeps state between runs; make the state an input and an output"
                 )
-            known = ", ".join(dtype.name for dtype in DTYPES.values())
+            known = ", ".join(dtype.name for dtype in schema.DTYPES.values())
             raise Untaken(f"{label} has element type {kind}, not {known}; {TO_INT8}")
         if packed.Sparsity() is not None:
             raise Untaken(f"{label} is sparse; store it densely")
-        dtype = DTYPES[code]
+        dtype = schema.DTYPES[code]
         shape = self._shape(packed, label)
         size = math.prod(shape) * dtype.itemsize
         if size >= _TENSOR_LIMIT:
@@ -504,12 +496,12 @@ class _Reader:
         """Return whether a code stands for a builtin operator, and its name or what it says."""
         # Old files have only the first field, which holds codes up to 127.
         code = max(packed.DeprecatedBuiltinCode(), self._source.number(packed, _BUILTIN_CODE))
-        name = OPERATOR_NAMES.get(code, f"{_UNKNOWN}{code}")
+        name = schema.OPERATOR_NAMES.get(code, f"{_UNKNOWN}{code}")
         if name == "CUSTOM" and packed.CustomCode() is None:
             return False, f"{_UNKNOWN}{code} without a name"
         if name == "CUSTOM":
             return False, f"custom {text(packed.CustomCode())[:60]!r}"
-        return code in OPERATOR_NAMES and name not in _NOT_BUILTIN, name
+        return code in schema.OPERATOR_NAMES and name not in _NOT_BUILTIN, name
 
     def _operator(self, index: int, packed: Any, name: str, tensor_count: int) -> Operator:
         where = f"operator {index} {name}"
@@ -541,18 +533,18 @@ class _Reader:
         return indices
 
     def _options(self, packed: Any, name: str) -> dict[str, Any]:
-        table = options_name(name)
+        table = schema.options_name(name)
         if table is None:
             return {}
-        union = next(union for union, codes in UNIONS.items() if table in codes)
+        union = next(union for union, codes in schema.UNIONS.items() if table in codes)
         code = getattr(packed, union + "Type")()
-        if code not in (0, UNIONS[union][table]):
-            held = next((k for k, c in UNIONS[union].items() if c == code), f"code {code}")
+        if code not in (0, schema.UNIONS[union][table]):
+            held = next((k for k, c in schema.UNIONS[union].items() if c == code), f"code {code}")
             raise ValueError(f"its options are {held} instead of {table}")
         content = getattr(packed, union)() if code else None
-        values = options_table(table)  # the schema's defaults
+        values = schema.options_table(table)  # the schema's defaults
         if content is not None:
             self._source.table(values, content.Pos)
         if fault := options_fault(self._source, name, table, content and values):
             raise ValueError(fault)
-        return decoded_options(table, values, self._source.counted)
+        return schema.decoded_options(table, values, self._source.counted)

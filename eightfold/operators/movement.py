@@ -10,6 +10,7 @@ import numpy as np
 from eightfold.golden import blocks, indexing, joining, movement
 from eightfold.golden.errors import RejectedError, UndefinedError
 from eightfold.model.graph import Operator
+from eightfold.operators import stacks
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.definition import (
     COPIED,
@@ -33,14 +34,6 @@ from eightfold.operators.definition import (
 from eightfold.operators.elementwise import of_two, same_shape
 from eightfold.operators.lines import value_text
 from eightfold.operators.rules import OTHER_INT8, SpecEntry, unquantized
-from eightfold.operators.stacks import (
-    AXES_BEHIND,
-    FIRST_STAYS,
-    IMAGES,
-    JOINED_BEHIND,
-    PADDED,
-    SHAPES,
-)
 
 
 def reshape_operand(node: Node) -> bool:
@@ -342,7 +335,7 @@ def _block(golden: Callable[[np.ndarray, int], np.ndarray], **spec: Any) -> Defi
     def shapes(node: Node) -> Sequence[Shape]:
         return [golden(hollow(node.shape(0)), node.options["block_size"]).shape]
 
-    return _copy(golden, shapes, (INT8,), stacks=IMAGES, **spec)
+    return _copy(golden, shapes, (INT8,), stacks=stacks.IMAGES, **spec)
 
 
 def _batches(
@@ -391,7 +384,7 @@ MOVEMENT: dict[str, Definition] = {
         variadic=True,
         alike=True,
         activations=frozenset({"NONE"}),
-        stacks=JOINED_BEHIND,
+        stacks=stacks.JOINED_BEHIND,
         spec=SpecEntry(3, same=True),
     ),
     "DEPTH_TO_SPACE": _block(blocks.depth_to_space),
@@ -410,7 +403,7 @@ MOVEMENT: dict[str, Definition] = {
             "input_quantization": lambda call: call.quantization_if_any(0),
             "output_quantization": lambda call: call.every_quantization()[-1],
         },
-        stacks=SHAPES,
+        stacks=stacks.SHAPES,
     ),
     "GATHER": _copy(
         indexing.gather,
@@ -431,7 +424,7 @@ MOVEMENT: dict[str, Definition] = {
         _mirror_pad_shapes,
         (INT8, INDEX),
         named={"quantizations": lambda call: call.every_quantization()[::2]},
-        stacks=PADDED,
+        stacks=stacks.PADDED,
     ),
     "PACK": _copy(
         joining.pack,
@@ -446,7 +439,7 @@ MOVEMENT: dict[str, Definition] = {
         _pad_shapes,
         (INT8, INDEX),
         operands_of=_pad_operands,
-        stacks=PADDED,
+        stacks=stacks.PADDED,
         spec=SpecEntry(16, same=True),
     ),
     "PADV2": _copy(
@@ -454,7 +447,7 @@ MOVEMENT: dict[str, Definition] = {
         _padv2_shapes,
         (INT8, INDEX, Operand(listed=OTHER_INT8)),
         alike=True,
-        stacks=PADDED,
+        stacks=stacks.PADDED,
         spec=SpecEntry(30, same=True),
     ),
     "READ_VARIABLE": _VARIABLE,
@@ -467,12 +460,12 @@ MOVEMENT: dict[str, Definition] = {
             Operand((), values=False, optional=True, listed=unquantized("int32", optional=True)),
         ),
         operands_of=_reshape_operands,
-        stacks=SHAPES,
+        stacks=stacks.SHAPES,
         prepare=_prepare_reshape,
         spec=SpecEntry(11, same=True),
     ),
     "REVERSE_V2": _copy(
-        movement.reverse, _reverse_shapes, (COPIED, INT32_VECTOR), stacks=AXES_BEHIND
+        movement.reverse, _reverse_shapes, (COPIED, INT32_VECTOR), stacks=stacks.AXES_BEHIND
     ),
     "SCATTER_ND": _copy(
         indexing.scatter_nd,
@@ -519,7 +512,7 @@ MOVEMENT: dict[str, Definition] = {
         _squeeze_shapes,
         (COPIED,),
         named={"dims": lambda call: call.options["squeeze_dims"]},
-        stacks=SHAPES,
+        stacks=stacks.SHAPES,
         spec=SpecEntry(24, same=True),
     ),
     "STRIDED_SLICE": _copy(
@@ -540,7 +533,7 @@ MOVEMENT: dict[str, Definition] = {
         _transpose_shapes,
         # Of a scalar the kernel reads beyond the permutation, and ends.
         (replace(COPIED, ranks=(1, 32)), INT32_VECTOR),
-        stacks=FIRST_STAYS,
+        stacks=stacks.FIRST_STAYS,
         spec=SpecEntry(20, same=True),
     ),
     "UNPACK": _copy(
