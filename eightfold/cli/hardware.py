@@ -11,19 +11,8 @@ from eightfold.common.program import CONFIG_HELP, path_option
 from eightfold.common.progress import tell
 from eightfold.common.terminal import terminal_progress
 from eightfold.hw.units import UNITS
+from eightfold.rtl import packages
 from eightfold.rtl.header import PREFIX
-from eightfold.rtl.packages import (
-    CHECK,
-    CORE,
-    FILE_LIST,
-    MODEL_HEADER,
-    VIVADO_FILES,
-    file_list,
-    fusesoc_core,
-    model_header,
-    tcl,
-    with_interfaces,
-)
 from eightfold.target.config import PRESETS, AcceleratorConfig
 
 UNIT_HELP = f"{', '.join(UNITS)}."
@@ -55,8 +44,8 @@ UNIT_HELP = f"{', '.join(UNITS)}."
     "everything",
     is_flag=True,
     help="The accelerator at each --config, and every unit at the first, into a directory, with a "
-    f"file list ({FILE_LIST}) and a description for FuseSoC ({CORE}) with targets for lint, "
-    "simulation and Vivado.",
+    f"file list ({packages.FILE_LIST}) and a description for FuseSoC ({packages.CORE}) with "
+    "targets for lint, simulation and Vivado.",
 )
 @path_option(
     "-o",
@@ -89,7 +78,7 @@ def verilog(
 
         file = Path(config).name
         written = unit_verilog(name, chosen[config], prefix=prefix, config_name=file)
-        return with_interfaces(written, f"{prefix}_{name}") if vivado else written
+        return packages.with_interfaces(written, f"{prefix}_{name}") if vivado else written
 
     first = next(iter(chosen))
     if output is None and not everything:
@@ -112,7 +101,7 @@ def verilog(
             tell(on_progress, f"generating {path.name}", number, total)
             written.append(_written(path, text(name, config)))
             if vivado:
-                script = tcl(path.name, f"{prefix}_{name}", prefix)
+                script = packages.tcl(path.name, f"{prefix}_{name}", prefix)
                 written.append(_written(path.with_suffix(".tcl"), script))
             tell(on_progress, f"linting {path.name}", number, total)
             written += _waivers(path)
@@ -125,17 +114,19 @@ def _descriptions(folder: Path, configs: dict[str, AcceleratorConfig], prefix: s
     from eightfold.compiler.artifacts import check_files, driver_files
 
     default = next(iter(configs))
-    driver = driver_files() | {MODEL_HEADER: model_header(prefix)}
-    contents = {f"{CHECK}/{name}": content for name, content in driver.items()}
+    driver = driver_files() | {packages.MODEL_HEADER: packages.model_header(prefix)}
+    contents = {f"{packages.CHECK}/{name}": content for name, content in driver.items()}
     own = {
-        config: {f"{CHECK}/{config}/{name}": text for name, text in check_files(sizes).items()}
+        config: {
+            f"{packages.CHECK}/{config}/{name}": text for name, text in check_files(sizes).items()
+        }
         for config, sizes in configs.items()
     }
     check = {config: [*contents, *files] for config, files in own.items()}
-    for files in (*own.values(), VIVADO_FILES):
+    for files in (*own.values(), packages.VIVADO_FILES):
         contents |= files
-    contents[FILE_LIST] = file_list([f"accelerator-{default}.v"])
-    contents[CORE] = fusesoc_core(list(configs), default, prefix, check)
+    contents[packages.FILE_LIST] = packages.file_list([f"accelerator-{default}.v"])
+    contents[packages.CORE] = packages.fusesoc_core(list(configs), default, prefix, check)
     paths = {folder / name: content for name, content in contents.items()}
     write_files(paths)
     return list(paths)

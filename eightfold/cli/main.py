@@ -12,17 +12,10 @@ import numpy as np
 from numpy.lib.format import MAGIC_PREFIX as ARRAY_PREFIX
 from rich.console import Console
 
+from eightfold.cli import compiler
 from eightfold.cli.board import board, port_options
 from eightfold.cli.campaign import campaign
 from eightfold.cli.check import check, info
-from eightfold.cli.compiler import (
-    clock_option,
-    compile_command,
-    driver,
-    estimate,
-    header,
-    network_options,
-)
 from eightfold.cli.doctor import doctor
 from eightfold.cli.hardware import synth, verilog
 from eightfold.cli.importing import import_command, taken
@@ -80,7 +73,7 @@ def commands(context: click.Context) -> None:
     default="golden",
     show_default=True,
 )
-@network_options
+@compiler.network_options
 @click.option(
     "--compare", is_flag=True, help="Compare every tensor with the kernels of the reference."
 )
@@ -111,7 +104,7 @@ def commands(context: click.Context) -> None:
     is_flag=True,
     help="Leave out the pass without --compare, --all-tensors and --stall, and with it the cycles.",
 )
-@clock_option
+@compiler.clock_option
 @port_options
 def run(
     model: Path,
@@ -231,11 +224,11 @@ for _command in (
     board,
     campaign,
     check,
-    compile_command,
+    compiler.compile_command,
     doctor,
-    driver,
-    estimate,
-    header,
+    compiler.driver,
+    compiler.estimate,
+    compiler.header,
     import_command,
     info,
     ops,

@@ -12,17 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from eightfold.compiler import exact
 from eightfold.compiler.emit.regions import Nest, broadcast_loops, collapsed, packed_steps
-from eightfold.compiler.exact import (
-    CompileError,
-    StepFunction,
-    double_precision,
-    folded_bias,
-    one_pair,
-    pair,
-    reachable,
-    solve,
-)
+from eightfold.compiler.exact import CompileError
 from eightfold.compiler.lower.call import Call
 from eightfold.compiler.lower.movement import transposed
 from eightfold.compiler.steps.bilinear import Bilinear, Taps
@@ -84,15 +76,15 @@ def fully_connected(call: Call) -> Convolution:
         weights = weights.astype(np.int64) - filters.zero_point[0]
     outputs, size = weights.shape
     batch = prod(call.input(0).shape) // size
-    folded = folded_bias(weights, bias, inputs.per_tensor()[1])
+    folded = exact.folded_bias(weights, bias, inputs.per_tensor()[1])
     if call.reference == "tflm":
-        fields = pair(*integer_multipliers(*quantizations), outputs)
+        fields = exact.pair(*integer_multipliers(*quantizations), outputs)
     else:
-        fields, call.searched = double_precision(
+        fields, call.searched = exact.double_precision(
             np.broadcast_to(effective_scales(*quantizations), (outputs,)),
             output.per_tensor()[1],
             call.bounds(),
-            reachable(weights, folded),
+            exact.reachable(weights, folded),
         )
     parameters = call.channels({"bias": folded, **fields})
     return of_rows(call.input(0).index, call.output.index, batch, weights, parameters)
@@ -174,7 +166,7 @@ def quotient(count: int, low: int, high: int) -> dict[str, int]:
     def reference(acc: np.ndarray) -> np.ndarray:
         return np.sign(acc) * ((np.abs(acc) + count // 2) // count)
 
-    found = solve(StepFunction.of(reference, low, high), 0, 1 / count)
+    found = exact.solve(exact.StepFunction.of(reference, low, high), 0, 1 / count)
     if found is None:
         raise CompileError(f"no multiplier, shift and rounding divide by {count}")
     return IDENTITY | found.fields | {"low": low, "high": high}
@@ -262,8 +254,8 @@ def batch_matmul(call: Call) -> tuple[Step, ...]:
         weights = y.data.reshape(y.shape[-2:]).astype(np.int64) - zeros[1]
         weights = weights if call.options["adj_y"] else weights.T
         before, source = _operand(call, x, turned=adjoint)
-        fields = pair(*multiplier, columns)
-        parameters = call.channels({"bias": folded_bias(weights, None, zeros[0]), **fields})
+        fields = exact.pair(*multiplier, columns)
+        parameters = call.channels({"bias": exact.folded_bias(weights, None, zeros[0]), **fields})
         count = prod(x.shape) // depth
         return (*before, of_rows(source, target.index, count, weights, parameters))
     if not factors(depth):
@@ -281,7 +273,7 @@ def batch_matmul(call: Call) -> tuple[Step, ...]:
         sources=(x.index, second),
         whole=Nest((0, 0, 0), (*outer, *inner)),
         tables=tuple(CODES - zero for zero in zeros),
-        requantize=Requantize.of(one_pair(*multiplier) | call.layer()),
+        requantize=Requantize.of(exact.one_pair(*multiplier) | call.layer()),
     )
     return (*before, product)
 

@@ -14,16 +14,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.compiler.rewrite.elements import (
-    CODES,
-    MONOTONE,
-    REFUSED,
-    TABLE,
-    UNARY,
-    accepted,
-    bytewise,
-    computed,
-)
+from eightfold.compiler.rewrite import elements
 from eightfold.golden.convolution import requantize_channels
 from eightfold.golden.fixed_point import INT32_MAX
 from eightfold.golden.fully_connected import requantize_outputs
@@ -117,7 +108,7 @@ class Intervals:
         try:
             call = OperatorCall(self._graph, operator, reference=self._reference)
             found = rule(self, call)
-        except REFUSED:
+        except elements.REFUSED:
             return None
         clamp = operator.options.get("clamp")
         return found.clamped(*clamp) if found and clamp else found
@@ -127,7 +118,7 @@ class Intervals:
 
         Where int32 may not hold a scaled accumulator, every code that the activation leaves.
         """
-        if not accepted(self._graph, call.operator, self._reference):
+        if not elements.accepted(self._graph, call.operator, self._reference):
             return None
         low, high = fused_bounds(call.activation(), call.output_quantization())
         channels = call.output.shape[-1]
@@ -156,8 +147,8 @@ class Intervals:
 
     def unary(self, call: OperatorCall) -> Interval | None:
         """Return the interval of a function of one byte: least and greatest entry in reach."""
-        table = computed(self._graph, call.operator, self._reference, CODES)
-        if table is None or not bytewise(self._graph, call.operator):
+        table = elements.computed(self._graph, call.operator, self._reference, elements.CODES)
+        if table is None or not elements.bytewise(self._graph, call.operator):
             return None
         source = self[call.input(0).index]
         # Many channels have the same ends.
@@ -168,12 +159,14 @@ class Intervals:
 
     def binary(self, call: OperatorCall) -> Interval | None:
         """Return the interval of a monotone function of two bytes: it ends at the corners."""
-        if not bytewise(self._graph, call.operator) or not all(t and t.shape for t in call.inputs):
+        if not elements.bytewise(self._graph, call.operator) or not all(
+            t and t.shape for t in call.inputs
+        ):
             return None
         first, second = (self[call.input(position).index] for position in (0, 1))
         ends = ([end.astype(np.int8) for end in (each.low, each.high)] for each in (first, second))
         corners = [
-            computed(self._graph, call.operator, self._reference, *corner)
+            elements.computed(self._graph, call.operator, self._reference, *corner)
             for corner in product(*ends)
         ]
         found = [corner.astype(np.int64) for corner in corners if corner is not None]
@@ -280,8 +273,8 @@ def _outside(call: OperatorCall) -> NDArray[np.float64]:
 
 RULES: dict[str, Callable[[Intervals, OperatorCall], Interval | None]] = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"), Intervals.weighted),
-    **dict.fromkeys(UNARY | {TABLE}, Intervals.unary),
-    **dict.fromkeys(MONOTONE, Intervals.binary),
+    **dict.fromkeys(elements.UNARY | {elements.TABLE}, Intervals.unary),
+    **dict.fromkeys(elements.MONOTONE, Intervals.binary),
     **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D"), Intervals.pool),
     **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), Intervals.renamed),
     **dict.fromkeys(("PAD", "PADV2"), Intervals.padded),

@@ -38,15 +38,7 @@ from eightfold.golden.binary import broadcast
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import ROUNDINGS, rounding_code
-from eightfold.golden.tpu_mlir import elementwise
-from eightfold.golden.tpu_mlir.numbers import (
-    OFFSETS,
-    Code,
-    dequantize,
-    from_int8,
-    requantizer,
-    to_int8,
-)
+from eightfold.golden.tpu_mlir import elementwise, numbers
 from eightfold.golden.tpu_mlir.windows import Pair
 from eightfold.isa import Combine
 from eightfold.target.config import AcceleratorConfig
@@ -202,7 +194,7 @@ class StepList:
 
     config: AcceleratorConfig
     first: int
-    codes: Sequence[Code]
+    codes: Sequence[numbers.Code]
     steps: list[Step] = field(default_factory=list)
     temporaries: dict[int, Temporary] = field(default_factory=dict)
 
@@ -266,9 +258,9 @@ def per_channel(fields: Fields, count: int) -> dict[str, NDArray[np.int64]]:
     return {name: np.broadcast_to(value, (count,)) for name, value in values.items()}
 
 
-def every(code: Code) -> NDArray[Any]:
+def every(code: numbers.Code) -> NDArray[Any]:
     """Return the code that each byte holds."""
-    return from_int8(EVERY_BYTE, code)
+    return numbers.from_int8(EVERY_BYTE, code)
 
 
 def common(a: Shaped, b: Shaped) -> Shape:
@@ -289,7 +281,7 @@ def add_symmetric(
     x, y = map(every, steps.codes[:2])
     options: dict[str, Any] = {"rshift": rshift, "rounding": rounding}
     elementwise.add_symmetric(x, y, multipliers=multipliers, **options)
-    fields = requantizer(1, zero_point=-OFFSETS[steps.codes[-1]], **options)
+    fields = numbers.requantizer(1, zero_point=-numbers.OFFSETS[steps.codes[-1]], **options)
     tables = (
         codes.astype(np.int64) * int(multiplier)
         for codes, multiplier in zip((x, y), multipliers, strict=True)
@@ -304,7 +296,7 @@ def add_asymmetric(steps: StepList, a: Shaped, b: Shaped, **options: Any) -> Sha
 
 
 def asymmetric_sum(
-    codes: Sequence[Code],
+    codes: Sequence[numbers.Code],
     a_quantization: Quantization,
     b_quantization: Quantization,
     output_quantization: Quantization,
@@ -324,11 +316,11 @@ def asymmetric_sum(
     scale, zero_point = output_quantization.per_tensor()
     with np.errstate(over="ignore"):
         first, second = (
-            dequantize(each, quantization).astype(np.float64) / float(scale)
+            numbers.dequantize(each, quantization).astype(np.float64) / float(scale)
             for each, quantization in ((x, a_quantization), (y, b_quantization))
         )
-    summands = first + zero_point - OFFSETS[codes[-1]], second
-    return two_bytes(to_int8(values).astype(np.int64), summands, rounding)
+    summands = first + zero_point - numbers.OFFSETS[codes[-1]], second
+    return two_bytes(numbers.to_int8(values).astype(np.int64), summands, rounding)
 
 
 def table(codes: NDArray[np.int8]) -> Elementwise:
@@ -339,7 +331,7 @@ def table(codes: NDArray[np.int8]) -> Elementwise:
 def leaky_relu(steps: StepList, source: Shaped, **options: Any) -> Shape:
     """Add LeakyReLU, a table; return its shape."""
     codes = elementwise.leaky_relu(every(steps.codes[0]), code=steps.codes[-1], **options)
-    return steps.pointwise(table(to_int8(codes)), (source,), source[1])[1]
+    return steps.pointwise(table(numbers.to_int8(codes)), (source,), source[1])[1]
 
 
 def prelu(
@@ -364,16 +356,18 @@ def prelu(
     before, code = steps.codes
     slopes = np.atleast_1d(alpha.astype(np.int64) * np.asarray(multiplier).astype(np.int64))
     x = np.broadcast_to(every(before), (1, slopes.size, 256))
-    results = to_int8(elementwise.prelu(x, alpha, multiplier=multiplier, code=code, **options))
+    results = numbers.to_int8(
+        elementwise.prelu(x, alpha, multiplier=multiplier, code=code, **options)
+    )
     if slopes.size not in (1, shape[-1]):
         raise InputError(f"{slopes.size} slopes do not fit {shape[-1]} channels")
     different, which = np.unique(slopes, return_inverse=True)
     if len(different) == 1:
         return steps.pointwise(table(results[0, 0]), (source,), shape)[1]
-    zero = options.get("input_zero_point", 0) - OFFSETS[before]
-    target = options.get("output_zero_point", 0) - OFFSETS[code]
+    zero = options.get("input_zero_point", 0) - numbers.OFFSETS[before]
+    target = options.get("output_zero_point", 0) - numbers.OFFSETS[code]
     rounding = options.get("rounding", "half_up")
-    shift = scaling(requantizer(1, options["rshift"], rounding=rounding, zero_point=target))
+    shift = scaling(numbers.requantizer(1, options["rshift"], rounding=rounding, zero_point=target))
     below = zero > CODES
     result = results[0, 0].astype(np.int64)
     few = len(different) <= 256
@@ -414,7 +408,7 @@ def pad(
 ) -> Shape:
     """Add Pad: a table for what is inside if that changes, a fill and copies; return its shape."""
     before, code = steps.codes
-    held = to_int8(elementwise.pad(every(before), [[1, 0]], value, code=code, **options))
+    held = numbers.to_int8(elementwise.pad(every(before), [[1, 0]], value, code=code, **options))
     shape = source[1]
     if not np.array_equal(held[1:], EVERY_BYTE):
         source = steps.pointwise(table(held[1:]), (source,), shape)
