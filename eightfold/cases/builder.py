@@ -152,8 +152,7 @@ class NetworkBuilder(ModelBuilder):
             for number, shape in enumerate(shapes)
         ]
         indices = tuple(each if isinstance(each, int) else each.index for each in inputs)
-        outputs = tuple(result.index for result in results)
-        node = Operator(0, operator, indices, outputs, options)
+        node = Operator(0, operator, indices, tuple(result.index for result in results), options)
         return Graph((*self._known, *results), (node,), (), (), "")
 
     def assume(self, index: int, array: np.ndarray) -> None:

@@ -92,6 +92,11 @@ def broadcasting(rng: Random, ranks: Sequence[int], limit: int) -> list[list[int
     return shapes
 
 
+def index_dtype(rng: Random) -> type[np.signedinteger]:
+    """Return int32 or int64."""
+    return np.int32 if rng.integers(2) else np.int64
+
+
 def choose(rng: Random, *sizes: int) -> int:
     return int(rng.choice(sizes))
 
@@ -276,12 +281,10 @@ def random_window(rng: Random, kernel: tuple[int, int], dilated: bool) -> tuple[
     return options, np.maximum(sizes, least).tolist()
 
 
-def output_shape(
-    x: Sequence[int], kernel: Sequence[int], options: dict, channels: int
-) -> list[int]:
+def output_shape(x: Sequence[int], kernel: Sequence[int], options: dict, depth: int) -> list[int]:
     """Return the shape of what a window makes of ``x``; raises `SpecError` if it does not fit."""
     window = window_of(Operator(0, "", (), (), options), (kernel[0], kernel[1]))
-    return [x[0], *window.output_sizes(tuple(x)), channels]
+    return [x[0], *window.output_sizes(tuple(x)), depth]
 
 
 SCALES = (2.0**-16, 2.0**6)

@@ -219,14 +219,12 @@ def _dequantize(rng: draws.Random) -> draws.Case:
 def _arithmetic(name: str, rng: draws.Random) -> draws.Case:
     """Return a model of a sum, a product or a quotient."""
     model = draws.SingleOperator(rng)
-    every_pair = rng.integers(2) == 0  # a wrong multiplier shows in few of them
-    shapes = [[256, 1], [1, 256]] if every_pair else draws.broadcast_shapes(rng)
+    pairs = rng.integers(2) == 0  # all of them: a wrong multiplier shows in few
+    shapes = [[256, 1], [1, 256]] if pairs else draws.broadcast_shapes(rng)
     scales = [model.scale(0.1, 3.0) for _ in range(2)]
     inputs = []
     for shape, scale in zip(shapes, scales, strict=True):
-        codes = (
-            draws.every_code(rng).reshape(shape) if every_pair else draws.random_codes(rng, shape)
-        )
+        codes = draws.every_code(rng).reshape(shape) if pairs else draws.random_codes(rng, shape)
         zero_point = draws.random_zero_point(rng)
         if name == "DIV" and inputs:
             codes = _beside(codes, zero_point)
@@ -293,14 +291,12 @@ def _pair(
 ) -> draws.Case:
     """Return a model of two broadcast operands; ``alike``: the spec wants one quantization."""
     model = draws.SingleOperator(rng)
-    every_pair = rng.integers(2) == 0
-    shapes = [[256, 1], [1, 256]] if every_pair else draws.broadcast_shapes(rng)
+    pairs = rng.integers(2) == 0  # all of them
+    shapes = [[256, 1], [1, 256]] if pairs else draws.broadcast_shapes(rng)
     inputs = []
     same = (min(model.scale(near, spread), BELOW_ONE), draws.random_zero_point(rng))
     for shape in shapes:
-        codes = (
-            draws.every_code(rng).reshape(shape) if every_pair else draws.random_codes(rng, shape)
-        )
+        codes = draws.every_code(rng).reshape(shape) if pairs else draws.random_codes(rng, shape)
         own = (min(model.scale(near, spread), BELOW_ONE), draws.random_zero_point(rng))
         scale, zero_point = same if rng.integers(4) or (alike and draws.within_spec()) else own
         constant = bool(inputs) and draws.is_constant(rng, mostly=False)
@@ -353,8 +349,7 @@ def _partner(
 
 
 def _broadcast(a: Value, b: Value) -> bool:
-    sizes = zip(a.shape[::-1], b.shape[::-1], strict=False)
-    return all(m == n or 1 in (m, n) for m, n in sizes)
+    return all(m == n or 1 in (m, n) for m, n in zip(a.shape[::-1], b.shape[::-1], strict=False))
 
 
 def _logical(name: str, rng: draws.Random) -> draws.Case:
@@ -448,8 +443,7 @@ def _prelu(rng: draws.Random) -> draws.Case:
         codes = draws.random_codes(rng, full)
     scale, slope = model.scale(0.1, 3.0), model.scale(0.01, 3.0)
     inputs = [model.operand(codes, scale, draws.random_zero_point(rng))]
-    zero_point = draws.random_zero_point(rng)
-    inputs.append(model.coded(factors, slope, zero_point, bool(rng.integers(4))))
+    inputs.append(model.coded(factors, slope, draws.random_zero_point(rng), bool(rng.integers(4))))
     out = model.output_scale(
         scale if rng.integers(2) else scale * slope * 100, scale * slope, (-33.0, 18.0)
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from eightfold.cases import draws
 from eightfold.cases.builder import Value
-from eightfold.cases.movement import CopyModel, index_dtype
+from eightfold.cases.movement import CopyModel
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
@@ -16,7 +16,7 @@ MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axi
 def _slice(rng: draws.Random) -> draws.Case:
     model = CopyModel(rng)
     codes, source = model.source(draws.random_shape(rng, range(1, 8), 4))
-    dtype = np.int32 if rng.integers(2) else np.int64
+    dtype = draws.index_dtype(rng)
     begin = rng.integers(0, codes.shape)
     size = rng.integers(1, np.array(codes.shape) - begin, endpoint=True)
     asked = np.where(
@@ -168,7 +168,7 @@ def _dynamic_update_slice(rng: draws.Random) -> draws.Case:
     sizes = rng.integers(1, codes.shape, endpoint=True)
     model.other_pair()
     _, update = model.source(sizes.tolist())
-    start = rng.integers(-2, 5, codes.ndim).astype(index_dtype(rng))
+    start = rng.integers(-2, 5, codes.ndim).astype(draws.index_dtype(rng))
     model.other_pair()
     return model.copy("DYNAMIC_UPDATE_SLICE", [source, update, model.given(start)])
 
@@ -185,8 +185,7 @@ def _resize(operator: str, rng: draws.Random) -> draws.Case:
         centers = False
     options = {"align_corners": corners, "half_pixel_centers": centers}
     model.other_pair()
-    inputs = [source, model.given(size.astype(np.int32))]
-    return model.copy(operator, inputs, options)
+    return model.copy(operator, [source, model.given(size.astype(np.int32))], options)
 
 
 def _extend_slice(net: draws.GrowingNetwork) -> None:
@@ -216,8 +215,7 @@ def _extend_gather(net: draws.GrowingNetwork) -> None:
     x = net.pick(lambda value: (2 if computed else 1) <= len(value.shape) <= (4 if computed else 8))
     axis = int(net.rng.integers(len(x.shape)))
     if computed:  # where the axis has its largest codes
-        options = {"output_type": "INT32"}
-        indices = net.add("ARG_MAX", [x, net.integers(axis)], options=options)
+        indices = net.add("ARG_MAX", [x, net.integers(axis)], options={"output_type": "INT32"})
     else:
         own = [int(net.rng.integers(1, 4, endpoint=True))] if net.rng.integers(4) else []
         indices = net.integers(net.rng.integers(0, x.shape[axis], own))
@@ -226,8 +224,7 @@ def _extend_gather(net: draws.GrowingNetwork) -> None:
 
 def _extend_gather_nd(net: draws.GrowingNetwork) -> None:
     x = net.pick(lambda value: 1 <= len(value.shape) <= 5)
-    indices = _places(net.rng, x.shape, (1, 2))
-    net.add("GATHER_ND", [x, net.integers(indices)], net.kept(x))
+    net.add("GATHER_ND", [x, net.integers(_places(net.rng, x.shape, (1, 2)))], net.kept(x))
 
 
 def _extend_scatter_nd(net: draws.GrowingNetwork) -> None:

@@ -223,8 +223,7 @@ def _extend_fully_connected(net: draws.GrowingNetwork) -> None:
     bias = _modest_bias(net, outputs, size, x.scale * scales)
     options = {"keep_num_dims": keep} | draws.random_activation(net.rng)
     out = net.rescaled(suited)
-    inputs = [x, weights, bias if net.rng.integers(4) else -1]
-    net.add("FULLY_CONNECTED", inputs, out, options)
+    net.add("FULLY_CONNECTED", [x, weights, bias if net.rng.integers(4) else -1], out, options)
 
 
 def _extend_batch_matmul(net: draws.GrowingNetwork) -> None:
@@ -373,12 +372,9 @@ def _index_of_extreme(name: str, rng: draws.Random) -> draws.Case:
         codes //= 64  # several equal extremes
     source = model.operand(codes, model.scale(), draws.random_zero_point(rng))
     axis = int(rng.integers(codes.ndim))
-    given = np.array(axis - codes.ndim * rng.integers(2)).astype(
-        np.int32 if rng.integers(2) else np.int64
-    )
+    given = np.array(axis - codes.ndim * rng.integers(2)).astype(draws.index_dtype(rng))
     inputs = [source, model.given(given.reshape([(), (1,)][rng.integers(2)]))]
-    options = {"output_type": ["INT32", "INT64"][rng.integers(2)]}
-    return model.finish(name, inputs, options=options)
+    return model.finish(name, inputs, options={"output_type": ["INT32", "INT64"][rng.integers(2)]})
 
 
 def _extend_index_of_extreme(name: str, net: draws.GrowingNetwork) -> None:

@@ -35,11 +35,6 @@ class CopyModel(draws.SingleOperator):
         return self.finish(operator, inputs, self.pair, options)
 
 
-def index_dtype(rng: draws.Random) -> type[np.signedinteger]:
-    """Return int32 or int64."""
-    return np.int32 if rng.integers(2) else np.int64
-
-
 def _copied(
     operator: str,
     operand: Callable[[draws.Random, Sequence[int]], np.ndarray],
@@ -59,7 +54,7 @@ def _copied(
 
 
 def _paddings(rng: draws.Random, shape: Sequence[int]) -> np.ndarray:
-    return rng.integers(0, 3, (len(shape), 2), endpoint=True).astype(index_dtype(rng))
+    return rng.integers(0, 3, (len(shape), 2), endpoint=True).astype(draws.index_dtype(rng))
 
 
 def _padv2(rng: draws.Random) -> draws.Case:
@@ -77,14 +72,14 @@ def _mirror_pad(rng: draws.Random) -> draws.Case:
     codes, source = model.source(draws.random_shape(rng, (1, 2, 3, 4, 5), 4))
     mode = ("REFLECT", "SYMMETRIC")[rng.integers(2)]
     most = np.array(codes.shape)[:, None] - (mode == "REFLECT")
-    paddings = rng.integers(0, most, (codes.ndim, 2), endpoint=True).astype(index_dtype(rng))
+    paddings = rng.integers(0, most, (codes.ndim, 2), endpoint=True).astype(draws.index_dtype(rng))
     if rng.integers(2):  # often none along some axes
         paddings[rng.integers(2, size=codes.ndim) == 0] = 0
     return model.copy("MIRROR_PAD", [source, model.given(paddings)], {"mode": mode})
 
 
 def _multiples(rng: draws.Random, shape: Sequence[int]) -> np.ndarray:
-    return rng.integers(1, 3, len(shape), endpoint=True).astype(index_dtype(rng))
+    return rng.integers(1, 3, len(shape), endpoint=True).astype(draws.index_dtype(rng))
 
 
 def _broadcast_to(rng: draws.Random) -> draws.Case:
@@ -93,7 +88,7 @@ def _broadcast_to(rng: draws.Random) -> draws.Case:
     own = np.where(rng.integers(2, size=sizes.size), sizes, 1)[rng.integers(sizes.size + 1) :]
     _, source = model.source(own.tolist())
     model.other_pair()
-    return model.copy("BROADCAST_TO", [source, model.given(sizes.astype(index_dtype(rng)))])
+    return model.copy("BROADCAST_TO", [source, model.given(sizes.astype(draws.index_dtype(rng)))])
 
 
 def _neighbours(rng: draws.Random, shape: Sequence[int]) -> np.ndarray:
@@ -130,7 +125,7 @@ def _expand_dims(rng: draws.Random) -> draws.Case:
     model = CopyModel(rng)
     codes, source = model.source(draws.random_shape(rng, (1, 2, 3, 4, 5)))
     axis = int(rng.integers(-codes.ndim - 1, codes.ndim, endpoint=True))
-    given = np.array(axis, index_dtype(rng)).reshape([(), (1,)][rng.integers(2)])
+    given = np.array(axis, draws.index_dtype(rng)).reshape([(), (1,)][rng.integers(2)])
     return model.copy("EXPAND_DIMS", [source, model.given(given)])
 
 
@@ -142,7 +137,7 @@ def _permutation(rng: draws.Random, shape: Sequence[int]) -> np.ndarray:
 def _shape(rng: draws.Random) -> draws.Case:
     model = CopyModel(rng)
     _, source = model.source(draws.random_shape(rng, range(1, 9), 3))
-    options = {"out_type": np.dtype(index_dtype(rng)).name.upper()}
+    options = {"out_type": np.dtype(draws.index_dtype(rng)).name.upper()}
     return model.finish("SHAPE", [source], options=options)
 
 
@@ -155,8 +150,7 @@ def _concatenation(rng: draws.Random) -> draws.Case:
         shape[axis] = int(rng.integers(1, 5))
         constant = bool(inputs) and draws.is_constant(rng, mostly=False)
         inputs.append(model.coded(draws.random_codes(rng, shape), *model.pair, constant))
-    options = {"axis": axis - len(shape) * int(rng.integers(2))}
-    return model.copy("CONCATENATION", inputs, options)
+    return model.copy("CONCATENATION", inputs, {"axis": axis - len(shape) * int(rng.integers(2))})
 
 
 def _pack(rng: draws.Random) -> draws.Case:
@@ -192,7 +186,7 @@ def _split(rng: draws.Random) -> draws.Case:
 
 def _split_v(rng: draws.Random) -> draws.Case:
     model = CopyModel(rng)
-    sizes = rng.integers(1, 5, rng.integers(1, 5)).astype(index_dtype(rng))
+    sizes = rng.integers(1, 5, rng.integers(1, 5)).astype(draws.index_dtype(rng))
     shape = draws.random_shape(rng, (1, 2, 3, 4, 5), 4)
     axis = int(rng.integers(len(shape)))
     shape[axis] = int(sizes.sum())
@@ -392,8 +386,7 @@ def _extend_split(net: draws.GrowingNetwork) -> None:
     x = net.pick()
     axis = int(net.rng.integers(len(x.shape)))
     count = draws.choose(net.rng, *(n for n in (1, 2, 3, 4) if x.shape[axis] % n == 0))
-    inputs = [net.integers(axis), x]
-    net.add_several("SPLIT", inputs, net.kept(x), {"num_splits": count})
+    net.add_several("SPLIT", [net.integers(axis), x], net.kept(x), {"num_splits": count})
 
 
 def _extend_split_v(net: draws.GrowingNetwork) -> None:
@@ -412,8 +405,7 @@ def _extend_unpack(net: draws.GrowingNetwork) -> None:
 
 
 def _extend_shape(net: draws.GrowingNetwork) -> None:
-    x = net.pick()
-    net.add("SHAPE", [x], options={"out_type": "INT32"})
+    net.add("SHAPE", [net.pick()], options={"out_type": "INT32"})
 
 
 MOVEMENT: dict[str, draws.Maker] = {

@@ -27,9 +27,8 @@ def svdf_case(rng: draws.Random, dtype: type[np.int8 | np.int16] = np.int16) -> 
     s_state = model.scale(s_in * s_feature * np.sqrt(size) * 2.0**12 / reach)
     sums = min(reach, limits.max) * limits.max * np.sqrt(rank * memory)
     s_out = model.scale(s_state * s_time * sums / 2.0 ** rng.uniform(5, 9))
-    source = model.operand(
-        draws.random_codes(rng, [batches, size]), s_in, draws.random_zero_point(rng)
-    )
+    codes = draws.random_codes(rng, [batches, size])
+    source = model.operand(codes, s_in, draws.random_zero_point(rng))
     time = rng.integers(limits.min, limits.max, (filters, memory), endpoint=True)
     if rng.integers(4) == 0:
         time = rng.choice([limits.min, limits.max], time.shape)
@@ -46,8 +45,7 @@ def svdf_case(rng: draws.Random, dtype: type[np.int8 | np.int16] = np.int16) -> 
         model.tensor(shape, scale=s_state, zero_point=zero_point, dtype=dtype, variable=True),
     ]
     result = model.tensor((batches, units), scale=s_out, zero_point=draws.random_zero_point(rng))
-    options = {"rank": rank, "fused_activation_function": "RELU"}
-    model.operator("SVDF", operands, [result], options)
+    model.operator("SVDF", operands, [result], {"rank": rank, "fused_activation_function": "RELU"})
     model.output(result)
     return model.build(), model.inputs
 
@@ -59,9 +57,8 @@ def _lstm(rng: draws.Random) -> draws.Case:
     leading = (steps, batches) if time_major else (batches, steps)
     s_in = model.scale()
     hidden = {"scale": model.scale(2.0**-7), "zero_point": draws.random_zero_point(rng)}
-    source = model.operand(
-        draws.random_codes(rng, [*leading, size]), s_in, draws.random_zero_point(rng)
-    )
+    inputs = draws.random_codes(rng, [*leading, size])
+    source = model.operand(inputs, s_in, draws.random_zero_point(rng))
     weights = []
     # Sums in Q3.12 from a fraction of 1 to beyond 8, and ties where a scale is a power of two.
     for scale, length in ((s_in, size), (hidden["scale"], units)):
