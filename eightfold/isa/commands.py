@@ -88,8 +88,7 @@ class Command:
 
     def encode(self, **values: int) -> np.ndarray:
         """Return the command as uint32 words; raises as `packed`."""
-        content = self.packed(values).to_bytes(4 * self.words, "little")
-        return np.frombuffer(content, dtype="<u4")
+        return np.frombuffer(self.packed(values).to_bytes(4 * self.words, "little"), dtype="<u4")
 
 
 BEGIN = Command(instructions.Begin, "First command: what the stream was compiled for.")

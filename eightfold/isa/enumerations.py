@@ -1,5 +1,7 @@
 """Values of fields that have names, and who executes what."""
 
+from itertools import product
+
 from eightfold.isa.shapes import Enumeration, unsigned
 
 
@@ -117,20 +119,12 @@ ENGINES: dict[Opcode, Engine] = {
 
 SPACES: dict[Opcode, tuple[tuple[Space, Space], ...]] = {
     Opcode.MOVE: (
-        (Space.MODEL, Space.SCRATCHPAD),
-        (Space.MODEL, Space.TABLES),
-        (Space.ARENA, Space.SCRATCHPAD),
-        (Space.ARENA, Space.TABLES),
-        (Space.SCRATCHPAD, Space.ARENA),
-        (Space.SCRATCHPAD, Space.SCRATCHPAD),
-        (Space.SCRATCHPAD, Space.TABLES),
-        (Space.FILL, Space.ARENA),
-        (Space.FILL, Space.SCRATCHPAD),
+        *product((Space.MODEL, Space.ARENA), (Space.SCRATCHPAD, Space.TABLES)),
+        *product((Space.SCRATCHPAD,), (Space.ARENA, Space.SCRATCHPAD, Space.TABLES)),
+        *product((Space.FILL,), (Space.ARENA, Space.SCRATCHPAD)),
     ),
     Opcode.GATHER: (
-        (Space.MODEL, Space.SCRATCHPAD),
-        (Space.ARENA, Space.SCRATCHPAD),
-        (Space.SCRATCHPAD, Space.SCRATCHPAD),
+        *product((Space.MODEL, Space.ARENA, Space.SCRATCHPAD), (Space.SCRATCHPAD,)),
         (Space.SCRATCHPAD, Space.ARENA),
     ),
 }

@@ -112,12 +112,8 @@ COUNTERS: tuple[tuple[str, str], ...] = (
 WORK: dict[Engine, tuple[str, ...]] = {
     Engine.MOVER: ("MOVER_BUSY",),
     Engine.MATRIX: (
-        "MATRIX_ISSUE",
-        "MATRIX_WEIGHTS",
-        "MATRIX_PARAMETERS",
-        "MATRIX_OPERANDS",
-        "MATRIX_HELD",
-        "MATRIX_DRAIN",
+        *("MATRIX_ISSUE", "MATRIX_WEIGHTS", "MATRIX_PARAMETERS"),
+        *("MATRIX_OPERANDS", "MATRIX_HELD", "MATRIX_DRAIN"),
     ),
     Engine.VECTOR: ("VECTOR_BUSY",),
 }
