@@ -183,11 +183,9 @@ class AcceleratorConfig:
 
     @classmethod
     def _from_table(cls, table: Mapping[str, Any]) -> "AcceleratorConfig":
-        known = {field.name for field in fields(cls)}
-        if unknown := sorted(set(table) - known):
-            raise InputError(
-                f"unknown field {', '.join(unknown)}; known: {', '.join(sorted(known))}"
-            )
+        known = sorted(field.name for field in fields(cls))
+        if unknown := sorted({*table} - {*known}):
+            raise InputError(f"unknown field {', '.join(unknown)}; known: {', '.join(known)}")
         return cls(**table)
 
 

@@ -139,32 +139,18 @@ def _field(text: str) -> tuple[str, Any]:
 IDEAL = MemoryTiming()
 """A beat per cycle both ways, 20 cycles after it was asked for."""
 
+_SDR: Mapping[str, Any] = {"shared": True, "bytes_per_cycle": 2, "row": 1024, "banks": 4}
+_DDR3: Mapping[str, Any] = {"shared": True, "bytes_per_cycle": 16, "row": 2048, "banks": 8}
+"""Chips with 16 data lines, at 100 MHz, and 400 MHz with two transfers in each cycle."""
+
 PROFILES = {
     "ideal": IDEAL,
     "soc-100": MemoryTiming(latency=100),
     "ddr3-16": MemoryTiming(
-        latency=25,
-        shared=True,
-        bytes_per_cycle=16,
-        burst=16,
-        turnaround=2,
-        row=2048,
-        banks=8,
-        row_miss=3,
-        refresh=16,
-        refresh_every=780,
+        **_DDR3, latency=25, burst=16, turnaround=2, row_miss=3, refresh=16, refresh_every=780
     ),
     "sdr-sdram-16": MemoryTiming(
-        latency=12,
-        shared=True,
-        bytes_per_cycle=2,
-        burst=16,
-        turnaround=3,
-        row=1024,
-        banks=4,
-        row_miss=6,
-        refresh=7,
-        refresh_every=780,
+        **_SDR, latency=12, burst=16, turnaround=3, row_miss=6, refresh=7, refresh_every=780
     ),
 }
 """At a clock of 100 MHz: the memory of simulations unless it is said; one behind the interconnect
@@ -174,26 +160,10 @@ to twenty cycles of a controller."""
 
 MEASURED = {
     "litedram-sdr-16": MemoryTiming(
-        latency=13,
-        shared=True,
-        bytes_per_cycle=2,
-        turnaround=4,
-        row=1024,
-        banks=4,
-        row_miss=5,
-        refresh=13,
-        refresh_every=782,
+        **_SDR, latency=13, turnaround=4, row_miss=5, refresh=13, refresh_every=782
     ),
     "litedram-ddr3-16": MemoryTiming(
-        latency=17,
-        shared=True,
-        bytes_per_cycle=16,
-        turnaround=6,
-        row=2048,
-        banks=8,
-        row_miss=5,
-        refresh=40,
-        refresh_every=782,
+        **_DDR3, latency=17, turnaround=6, row_miss=5, refresh=40, refresh_every=782
     ),
 }
 """LiteDRAM's controller at 100 MHz, by `eightfold.boards`: with MT48LC16M16 at the same clock, and
