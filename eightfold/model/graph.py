@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+Arrays = Mapping[int, np.ndarray]
+"""By the tensor's index."""
+
 _NAME_LENGTH = 60  # characters of a tensor's name that a message repeats
 
 

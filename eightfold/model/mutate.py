@@ -248,9 +248,8 @@ def _quantization(draft: _Draft, choices: _Choices) -> None:
     elif how == 2:
         values.fields["QuantizedDimension"] = choices.integer()
     elif how == 3:
-        tensor.fields["Quantization"] = deepcopy(
-            choices.of(draft.tensors).fields.get("Quantization")
-        )
+        other = choices.of(draft.tensors)
+        tensor.fields["Quantization"] = deepcopy(other.fields.get("Quantization"))
     elif how == 4:  # per axis, as it should be
         shape = tensor.vector("Shape")
         dimension = choices.below(max(shape.size, 1))
@@ -521,8 +520,7 @@ def _tables(value: Any) -> list[Table]:
     """Return all tables that a value holds, itself among them."""
     match value:
         case Table():
-            held = [table for each in value.fields.values() for table in _tables(each)]
-            return [value, *held]
+            return [value, *(table for each in value.fields.values() for table in _tables(each))]
         case list():
             return [table for each in value for table in _tables(each)]
     return []

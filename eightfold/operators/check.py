@@ -159,8 +159,7 @@ def check_model(graph: Graph) -> list[Finding]:
     for operator in graph.operators:
         row = spec_row(operator.name)
         if row is None:
-            found = f"no row for {operator.name}"
-            asked = LISTED.checks[0], found, LISTED.source, LISTED
+            asked = LISTED.checks[0], f"no row for {operator.name}", LISTED.source, LISTED
             findings.append(finding_of("note", operator, None, *asked))
             continue
         operands, unbound = _bind(graph, operator, row)
@@ -212,8 +211,7 @@ def _bind(
                 findings.extend(_absent(operator, row, place, rule))
             elif tensor is not None:
                 found = f"{place} is {tensor.dtype.name}"
-                rule_words = f"{row.name} has no {place}"
-                asked = rule_words, found, row.source, rule_at(row.name, RESULTS)
+                asked = f"{row.name} has no {place}", found, row.source, rule_at(row.name, RESULTS)
                 findings.append(finding_of("note", operator, None, *asked))
     return operands, findings
 
@@ -301,8 +299,7 @@ def _bias_scales(bias: BoundOperand, data: Tensor, weight: Tensor) -> Iterator[F
         )
         if len(scale) > 1:
             found += f"; {wrong.size} of {len(scale)} channels"
-        cited = bias.listed(RESTRICTION)
-        yield bias.finding("violation", Restriction.BIAS.value, found, cited)
+        yield bias.finding("violation", Restriction.BIAS.value, found, bias.listed(RESTRICTION))
 
 
 def _is_quantized(operand: BoundOperand) -> bool:

@@ -143,8 +143,7 @@ def _filter_macs(call: OperatorCall) -> int:
 
 def _batch_matmul_macs(call: OperatorCall) -> int:
     """Count output elements times k, which the first operand's matrix has besides its rows."""
-    rows = call.output.shape[-2]
-    return prod(call.output.shape) * prod(call.input(0).shape[-2:]) // rows
+    return prod(call.output.shape) * prod(call.input(0).shape[-2:]) // call.output.shape[-2]
 
 
 def _depthwise_macs(call: OperatorCall) -> int:

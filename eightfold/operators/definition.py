@@ -266,8 +266,7 @@ class Definition:
 
     def _check_counts(self, node: Node) -> None:
         most = len(node.inputs) if self.variadic else len(self.operands)
-        required = [place for place, operand in enumerate(self.operands) if not operand.optional]
-        least = len(required)
+        least = sum(not operand.optional for operand in self.operands)
         if not least <= len(node.inputs) <= most:
             wanted = f"{least}" if least == most else f"{least} to {most}"
             if self.variadic:

@@ -154,8 +154,7 @@ def with_batch(graph: Graph, batch: int) -> Graph:
         if refusals:
             raise InputError(f"batch {batch}: {refusals[0]}; use the batch of the file")
         for index in operator.outputs:
-            stated = graph.tensors[index].stated
-            tensors[index] = replace(shaped.tensors[index], stated=stated)
+            tensors[index] = replace(shaped.tensors[index], stated=graph.tensors[index].stated)
         results = constant_results(replace(step, tensors=tuple(tensors)), operator, known=known)
         known.update(zip(operator.outputs, results or (), strict=False))
     return replace(graph, tensors=tuple(tensors))

@@ -62,16 +62,10 @@ def _reshape_shapes(node: Node) -> Sequence[Shape]:
     return _known(lambda sizes: movement.reshape(x, sizes).shape, node.shape(1)[0], sizes)
 
 
-def _squeeze_shapes(node: Node) -> Sequence[Shape]:
-    return [movement.squeeze(hollow(node.shape(0)), node.options["squeeze_dims"]).shape]
-
-
 def _expand_dims_shapes(node: Node) -> Sequence[Shape]:
     _check_same(node)
     x = hollow(node.shape(0))
-    return _known(
-        lambda axis: movement.expand_dims(x, axis).shape, x.ndim + 1, node.known_integer(1)
-    )
+    return _known(lambda at: movement.expand_dims(x, at).shape, x.ndim + 1, node.known_integer(1))
 
 
 def _check_same(node: Node) -> None:
@@ -89,10 +83,6 @@ def _check_same(node: Node) -> None:
 def _transpose_shapes(node: Node) -> Sequence[Shape]:
     x = hollow(node.shape(0))
     return _known(lambda order: movement.transpose(x, order).shape, x.ndim, node.known_vector(1))
-
-
-def _shape_shapes(node: Node) -> Sequence[Shape]:
-    return [(len(node.shape(0)),)]
 
 
 def _pad_shapes(node: Node) -> Sequence[Shape]:
@@ -189,10 +179,6 @@ def _gather_shapes(node: Node) -> Sequence[Shape]:
 
 def _input_shapes(node: Node) -> list[tuple[int, ...]]:
     return [node.shape(position) for position in range(len(node.inputs))]
-
-
-def _concatenation_shapes(node: Node) -> Sequence[Shape]:
-    return [joining.concatenated_shape(_input_shapes(node), node.options["axis"])]
 
 
 def _pack_shapes(node: Node) -> Sequence[Shape]:
@@ -344,10 +330,8 @@ def _batches(
     number: int,
 ) -> Definition:
     def shapes(node: Node) -> Sequence[Shape]:
-        shape = node.shape(0)
-        return _known(
-            partial(shape_of, shape), len(shape), node.known_vector(1), node.input(2).data
-        )
+        x = node.shape(0)
+        return _known(partial(shape_of, x), len(x), node.known_vector(1), node.input(2).data)
 
     return _copy(
         golden,
@@ -379,7 +363,7 @@ MOVEMENT: dict[str, Definition] = {
     ),
     "CONCATENATION": _copy(
         joining.concatenation,
-        _concatenation_shapes,
+        lambda node: [joining.concatenated_shape(_input_shapes(node), node.options["axis"])],
         (COPIED,),
         variadic=True,
         alike=True,
@@ -476,7 +460,7 @@ MOVEMENT: dict[str, Definition] = {
     ),
     "SHAPE": _copy(
         movement.shape,
-        _shape_shapes,
+        lambda node: [(len(node.shape(0)),)],
         (Operand(()),),
         dtype_option="out_type",
         explain=_explain_shape,
@@ -509,7 +493,7 @@ MOVEMENT: dict[str, Definition] = {
     ),
     "SQUEEZE": _copy(
         movement.squeeze,
-        _squeeze_shapes,
+        lambda node: [movement.squeeze(hollow(node.shape(0)), node.options["squeeze_dims"]).shape],
         (COPIED,),
         named={"dims": lambda call: call.options["squeeze_dims"]},
         stacks=stacks.SHAPES,

@@ -6,7 +6,7 @@ inferences are computed as one where every operator allows it: their tensors lie
 along axis 0.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 from weakref import WeakKeyDictionary
@@ -16,7 +16,7 @@ import numpy as np
 from eightfold.common.errors import InputError
 from eightfold.golden.errors import SpecError, UndefinedError
 from eightfold.golden.quantization import Reference
-from eightfold.model.graph import Graph, Operator, Tensor
+from eightfold.model.graph import Arrays, Graph, Operator, Tensor
 from eightfold.operators.call import OperatorCall
 from eightfold.operators.definition import Element, Index, Without
 from eightfold.operators.gate import difference, open_operands, unsupported
@@ -56,7 +56,7 @@ def require_supported(graph: Graph, operators: Iterable[Operator]) -> None:
 
 
 def run_operator(
-    graph: Graph, operator: Operator, values: Mapping[int, np.ndarray], reference: str = "litert"
+    graph: Graph, operator: Operator, values: Arrays, reference: str = "litert"
 ) -> list[np.ndarray]:
     """Return the outputs of an operator, in its order.
 
@@ -88,7 +88,7 @@ def count_macs(graph: Graph, operator: Operator) -> int:
 def explain_element(
     graph: Graph,
     operator: Operator,
-    values: Mapping[int, np.ndarray],
+    values: Arrays,
     output: int,
     index: Sequence[int],
     reference: str = "litert",
@@ -111,11 +111,7 @@ def explain_element(
 
 
 def _place(
-    graph: Graph,
-    operator: Operator,
-    values: Mapping[int, np.ndarray],
-    output: int,
-    index: Sequence[int],
+    graph: Graph, operator: Operator, values: Arrays, output: int, index: Sequence[int]
 ) -> Index:
     """Return an index as plain integers, which the output must have."""
     if not 0 <= output < len(operator.outputs):
@@ -158,10 +154,7 @@ class PreparedGraph:
         return sum(step.is_prepared for step in self._steps.values())
 
     def run(
-        self,
-        graph: Graph,
-        inputs: Mapping[int, np.ndarray],
-        operators: Sequence[Operator] | None = None,
+        self, graph: Graph, inputs: Arrays, operators: Sequence[Operator] | None = None
     ) -> dict[int, np.ndarray]:
         """Return the inputs and every tensor that the operators compute; see `run_graph`.
 
@@ -251,9 +244,7 @@ class _Step:
                     "that lead to the declared shape, or a model that declares the computed one"
                 )
 
-    def _prepare(
-        self, graph: Graph, values: Mapping[int, np.ndarray]
-    ) -> Callable[..., np.ndarray] | None:
+    def _prepare(self, graph: Graph, values: Arrays) -> Callable[..., np.ndarray] | None:
         definition = OPERATORS[self.operator.name]
         if isinstance(definition.prepare, Without) or not self._inputs:
             return None
@@ -293,7 +284,7 @@ def _stacked_shape(tensor: Tensor, stacked: int) -> tuple[int, ...]:
     return (stacked * tensor.shape[0], *tensor.shape[1:])
 
 
-def stack(graph: Graph, batch: Sequence[Mapping[int, np.ndarray]]) -> dict[int, np.ndarray] | None:
+def stack(graph: Graph, batch: Sequence[Arrays]) -> dict[int, np.ndarray] | None:
     """Return the inputs as stacks; None if one is missing, or not as the graph declares it."""
     stacks = {}
     for index in graph.inputs:
@@ -306,9 +297,7 @@ def stack(graph: Graph, batch: Sequence[Mapping[int, np.ndarray]]) -> dict[int, 
     return stacks
 
 
-def unstack(
-    graph: Graph, values: Mapping[int, np.ndarray], stacked: int
-) -> list[dict[int, np.ndarray]] | None:
+def unstack(graph: Graph, values: Arrays, stacked: int) -> list[dict[int, np.ndarray]] | None:
     """Return each inference's tensors, views of the stacks; None if a shape is not as declared."""
     results: list[dict[int, np.ndarray]] = [{} for _ in range(stacked)]
     for index, array in values.items():
@@ -328,7 +317,7 @@ _PREPARED: WeakKeyDictionary[Graph, dict[tuple[str, int], PreparedGraph]] = Weak
 
 def run_graph(
     graph: Graph,
-    inputs: Mapping[int, np.ndarray],
+    inputs: Arrays,
     reference: str = "litert",
     operators: Sequence[Operator] | None = None,
 ) -> dict[int, np.ndarray]:
@@ -346,7 +335,7 @@ def run_graph(
 
 
 def run_graphs(
-    graph: Graph, batch: Sequence[Mapping[int, np.ndarray]], reference: str = "litert"
+    graph: Graph, batch: Sequence[Arrays], reference: str = "litert"
 ) -> list[dict[int, np.ndarray]]:
     """Return `run_graph` of each entry of ``batch``, as stacks where the graph allows it.
 
@@ -370,7 +359,7 @@ def run_graphs(
 
 
 def _stacked(
-    graph: Graph, batch: Sequence[Mapping[int, np.ndarray]], reference: str
+    graph: Graph, batch: Sequence[Arrays], reference: str
 ) -> list[dict[int, np.ndarray]] | None:
     """Return the results of one run on the stack; None if it has to be one by one."""
     if len(batch) == 1 or not stackable(graph):

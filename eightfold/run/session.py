@@ -4,7 +4,7 @@ import hashlib
 import logging
 import platform
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +18,7 @@ from eightfold.common.extras import needs_extra
 from eightfold.common.line import BAUD, PATIENCE
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, named, normalize_dimensions, with_shapes
+from eightfold.model.graph import Arrays
 from eightfold.model.inputs import Inputs, frames_of, random_inputs, resolve_inputs
 from eightfold.operators import Limits, load_int8, run_graphs
 from eightfold.run.reference.oracle import (
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     from eightfold.sim.simulator.sources import AcceleratorSource
 
 Backend = Literal["golden", "verilator", "icarus", "board"]
+
+Model = bytes | str | Path
+"""A ``.tflite`` file, or its bytes."""
 
 
 class _Asked(NamedTuple):
@@ -207,7 +211,7 @@ class Session(Closing):
             self._oracle.close()
             self._oracle = None
 
-    def reset(self, model: bytes | str | Path | None = None) -> None:
+    def reset(self, model: Model | None = None) -> None:
         """Make the state of a model initial, that of all models if none is given."""
         for key in [*self._states] if model is None else [_hash(model)]:
             state = self._states.pop(key, None)
@@ -216,7 +220,7 @@ class Session(Closing):
 
     def run(
         self,
-        model: bytes | str | Path,
+        model: Model,
         inputs: Inputs | None = None,
         *,
         seed: int = 0,
@@ -241,7 +245,7 @@ class Session(Closing):
 
     def run_batch(
         self,
-        model: bytes | str | Path,
+        model: Model,
         batch: Sequence[Inputs],
         *,
         all_tensors: bool = False,
@@ -255,12 +259,11 @@ class Session(Closing):
         """
         graph = load_int8(model, self.limits, self.batch)
         resolved = [resolve_inputs(graph, inputs) for inputs in batch]
-        asked = _Asked(all_tensors=all_tensors, compare=compare)
-        return self._run(model, graph, resolved, asked)
+        return self._run(model, graph, resolved, _Asked(all_tensors=all_tensors, compare=compare))
 
     def run_frames(
         self,
-        model: bytes | str | Path,
+        model: Model,
         count: int,
         inputs: Inputs | None = None,
         *,
@@ -289,11 +292,7 @@ class Session(Closing):
         return results
 
     def _run(
-        self,
-        model: bytes | str | Path,
-        graph: Graph,
-        batch: Sequence[Mapping[int, np.ndarray]],
-        asked: _Asked,
+        self, model: Model, graph: Graph, batch: Sequence[Arrays], asked: _Asked
     ) -> list[RunResult]:
         state = None
         if graph.variables:
@@ -303,15 +302,14 @@ class Session(Closing):
             batch = [{**batch[0], **state.values}, *batch[1:]]
         started = time.monotonic()
         undisturbed: list[dict[int, np.ndarray]] = [{} for _ in batch]
+        with named(model):
+            # Also what commands cannot see: a computed shape that is not the declared one, an index
+            # outside, a row of SOFTMAX without a result.
+            runs = run_graphs(graph, batch, self.reference)
         if self.backend == "golden":
-            with named(model):
-                runs = run_graphs(graph, batch, self.reference)
             results = [self._result(model, graph, tensors) for tensors in runs]
         else:
-            with named(model):
-                # Such as a computed shape that is not the declared one, an index outside, a row
-                # of SOFTMAX without a result.
-                run_graphs(graph, batch, self.reference)
+            del runs  # as large as all tensors of the batch
             with needs_extra("rtl", f"backend {self.backend}"):
                 results, undisturbed = self._simulate(model, graph, batch, asked)
         if asked.compare:
@@ -341,8 +339,9 @@ class Session(Closing):
                 result.tensors = dict(result.outputs)
         return results
 
-    def _provenance(self, model: bytes | str | Path, asked: _Asked) -> Provenance:
+    def _provenance(self, model: Model, asked: _Asked) -> Provenance:
         """Return what the runs of a batch have in common."""
+        simulated = self.backend != "golden"
         versions = {
             "eightfold": version("eightfold"),
             "python": platform.python_version(),
@@ -351,10 +350,8 @@ class Session(Closing):
                 name: self._runtime_version() if asked.compare and name == self.reference else None
                 for name in RUNTIMES
             },
-            "simulator": None,
+            "simulator": self._simulator_version() if simulated else None,
         }
-        if self.backend != "golden":
-            versions["simulator"] = self._simulator_version()
         return Provenance(
             model_sha256=_hash(model),
             configuration=self.config.as_dict(),
@@ -397,11 +394,7 @@ class Session(Closing):
             return board_runs(*self.line, *args, **options)
 
     def _simulate(
-        self,
-        model: bytes | str | Path,
-        graph: Graph,
-        batch: Sequence[Mapping[int, np.ndarray]],
-        asked: _Asked,
+        self, model: Model, graph: Graph, batch: Sequence[Arrays], asked: _Asked
     ) -> tuple[list[RunResult], list[dict[int, np.ndarray]]]:
         """Run a batch, and if something disturbs its cycles before that once without it.
 
@@ -457,12 +450,7 @@ class Session(Closing):
         )
 
     def _run_network(
-        self,
-        prepared: "Prepared",
-        batch: Sequence[Mapping[int, np.ndarray]],
-        record: bool,
-        *,
-        stall: float = 0.0,
+        self, prepared: "Prepared", batch: Sequence[Arrays], record: bool, *, stall: float = 0.0
     ) -> "list[NetworkRun]":
         """Return each inference of a compiled network on the accelerator."""
         from eightfold.compiler.rewrite.draft import run_operators
@@ -500,7 +488,7 @@ class Session(Closing):
 
     def _result(
         self,
-        model: bytes | str | Path,
+        model: Model,
         graph: Graph,
         tensors: dict[int, np.ndarray],
         prepared: "Prepared | None" = None,
@@ -544,7 +532,7 @@ class Session(Closing):
         results: Sequence[RunResult],
         graph: Graph,
         model: bytes,
-        batch: Sequence[Mapping[int, np.ndarray]],
+        batch: Sequence[Arrays],
         state: _State | None,
     ) -> None:
         """Compare the inferences of a batch; a model that keeps state has a runtime of its own."""
@@ -572,7 +560,7 @@ class Session(Closing):
         result: RunResult,
         graph: Graph,
         model: bytes,
-        inputs: Mapping[int, np.ndarray],
+        inputs: Arrays,
         next_frame: bool = False,
     ) -> None:
         """Count differing elements of every operator's outputs."""
@@ -620,7 +608,7 @@ class Session(Closing):
                     )
 
 
-def _expect_the_same(result: RunResult, undisturbed: Mapping[int, np.ndarray]) -> None:
+def _expect_the_same(result: RunResult, undisturbed: Arrays) -> None:
     """Check that a run has the outputs of the undisturbed pass over its input."""
     for index, tensor in undisturbed.items():
         if differ(tensor, result.tensors[index]).any():
@@ -647,9 +635,7 @@ def _tensor_records(graph: Graph) -> list[TensorRecord]:
     ]
 
 
-def _fingerprints(
-    graph: Graph, indices: Sequence[int], tensors: Mapping[int, np.ndarray]
-) -> list[dict[str, Any]]:
+def _fingerprints(graph: Graph, indices: Sequence[int], tensors: Arrays) -> list[dict[str, Any]]:
     return [
         fingerprint(index, graph.tensors[index].name, tensors[index])
         for index in indices
@@ -657,10 +643,10 @@ def _fingerprints(
     ]
 
 
-def _hash(model: bytes | str | Path) -> str:
+def _hash(model: Model) -> str:
     """Return the SHA-256 of a model's bytes."""
     return hashlib.sha256(_model_bytes(model)).hexdigest()
 
 
-def _model_bytes(model: bytes | str | Path) -> bytes:
+def _model_bytes(model: Model) -> bytes:
     return model if isinstance(model, bytes) else Path(model).read_bytes()

@@ -8,7 +8,7 @@ import numpy as np
 
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, Operator, Tensor
-from eightfold.model.graph import Quantization
+from eightfold.model.graph import Arrays, Quantization
 from eightfold.operators import run_graph
 
 NAMED = 24
@@ -79,10 +79,7 @@ class Rewritten:
 
 
 def rebuild(
-    rewritten: Rewritten,
-    values: Mapping[int, np.ndarray],
-    wanted: Collection[int],
-    reference: Reference = "litert",
+    rewritten: Rewritten, values: Arrays, wanted: Collection[int], reference: Reference = "litert"
 ) -> dict[int, np.ndarray]:
     """Return inputs, the values of variables and tensors of the source, by index.
 
@@ -115,7 +112,7 @@ def rebuild(
 
 def run_operators(
     rewritten: Rewritten,
-    values: Mapping[int, np.ndarray],
+    values: Arrays,
     operators: Sequence[Operator],
     reference: Reference = "litert",
 ) -> dict[int, np.ndarray]:
@@ -261,8 +258,7 @@ class Draft:
     def narrow(self, tensor: int, channels: np.ndarray) -> int:
         """Add a tensor that has some channels of a computed one, and stands for it from now on."""
         whole = self.tensors[tensor]
-        shape = (*whole.shape[:-1], len(channels))
-        number = self.tensor(replace(whole, shape=shape))
+        number = self.tensor(replace(whole, shape=(*whole.shape[:-1], len(channels))))
         for source, held in self._held.items():
             if held.tensor == tensor:
                 left = channels if held.channels is None else held.channels[channels]
