@@ -444,10 +444,8 @@ def verdict(result: RunResult) -> str:
             "are those of the machine's C library"
         )
     names = {operator.name for operator in result.operators if result.reference == "litert"}
-    deviations = [
-        f", {name} as intended: {why}" for name, why in DEVIATIONS.items() if name in names
-    ]
-    return f"{ran}; {equal}{''.join(deviations)}"
+    told = [f", {name} as intended: {why}" for name, why in DEVIATIONS.items() if name in names]
+    return f"{ran}; {equal}{''.join(told)}"
 
 
 def golden_reports(graph: Graph) -> list[OperatorReport]:

@@ -74,7 +74,7 @@ def run_page(result: RunResult) -> str:
     if simulated:
         shown |= {
             "timeline": timeline(record.streams, result.operators),
-            "matrix_states": [(colour, _state(name)) for name, colour in MATRIX.items()],
+            "matrix_states": [(colour, words) for words, colour in MATRIX.values()],
             "chart": _chart(rows, result),
             "maps": memory_maps(record.streams, record.names),
             "counters": list(_counters(record, hardware)),
@@ -134,19 +134,6 @@ def _counters(record: Record, hardware: Sequence[OperatorReport]) -> Iterator[Co
         ]
         cells = [(value, round(HEAT * value / (cycles or 1))) for value, cycles in values]
         yield CounterRow(name=name, text=text, total=total, share=total / totals[0], cells=cells)
-
-
-def _state(name: str) -> str:
-    """Return what a counter of the matrix engine counts, in a word or two."""
-    return {
-        "MATRIX_ISSUE": "issues a vector",
-        "MATRIX_OPERANDS": "no vector there yet",
-        "MATRIX_WEIGHTS": "waits for weights",
-        "MATRIX_PARAMETERS": "waits for parameters",
-        "MATRIX_HELD": "held back by results",
-        "MATRIX_DRAIN": "results on their way",
-        "MATRIX_WAIT": "waits for another engine",
-    }[name]
 
 
 def _chart(rows: Sequence[OperatorRow], result: RunResult) -> str:

@@ -19,8 +19,7 @@ def print_table(result: RunResult, console: Console) -> None:
         for operator in result.operators
     ]
     rows.append({**total_cells(result), "mismatches": count(result.mismatches)})
-    title = f"{result.model} on {result.backend}, config {result.config}"
-    print_rows(title, rows, console)
+    print_rows(f"{result.model} on {result.backend}, config {result.config}", rows, console)
     notes = [*times(result), *(f"note: {note}" for note in result.notes), *result.rewrites]
     for line in notes:
         console.print(line, markup=False, highlight=False)

@@ -101,15 +101,15 @@ ENGINES = {
 """Name and colour."""
 
 MATRIX = {
-    "MATRIX_ISSUE": "var(--series-1)",
-    "MATRIX_OPERANDS": "var(--series-4)",
-    "MATRIX_WEIGHTS": "var(--series-2)",
-    "MATRIX_PARAMETERS": "var(--series-5)",
-    "MATRIX_HELD": "var(--series-3)",
-    "MATRIX_DRAIN": "var(--series-6)",
-    "MATRIX_WAIT": "var(--line)",
+    "MATRIX_ISSUE": ("issues a vector", "var(--series-1)"),
+    "MATRIX_OPERANDS": ("no vector there yet", "var(--series-4)"),
+    "MATRIX_WEIGHTS": ("waits for weights", "var(--series-2)"),
+    "MATRIX_PARAMETERS": ("waits for parameters", "var(--series-5)"),
+    "MATRIX_HELD": ("held back by results", "var(--series-3)"),
+    "MATRIX_DRAIN": ("results on their way", "var(--series-6)"),
+    "MATRIX_WAIT": ("waits for another engine", "var(--line)"),
 }
-"""What the matrix engine does in a cycle, from bottom to top."""
+"""What the matrix engine does in a cycle, in a word or two, and its colour; from bottom to top."""
 
 PORT = {
     "READ_BEATS": ("Port reads", "var(--series-4)"),
@@ -199,7 +199,8 @@ def timeline(streams: Sequence[StreamRecord], operators: Sequence[OperatorReport
     levels = [np.zeros(parts)]
     for name in MATRIX:
         levels.append(np.minimum(1, levels[-1] + _shares(counts, name, axis, parts)))
-    areas = [*zip(levels, levels[1:], MATRIX.values(), strict=False)]
+    colours = (colour for _, colour in MATRIX.values())
+    areas = [*zip(levels, levels[1:], colours, strict=False)]
     issued = _share(counts[-1, NAMES.index("MATRIX_ISSUE")], axis)
     add(60, areas, name="Matrix cycles", note=f"{issued} issue")
     for counter, (name, colour) in PORT.items():
