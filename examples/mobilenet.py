@@ -13,7 +13,7 @@ import click
 
 from eightfold.cases.builder import SeededNetwork, Value
 from eightfold.common.files import write_file
-from eightfold.common.program import one_line_errors
+from eightfold.common.program import number_option, one_line_errors
 
 BLOCKS = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1))
 LAST_BLOCKS = ((6, 160, 3, 2), (6, 320, 1, 1))
@@ -130,11 +130,8 @@ def _window(net: SeededNetwork, x: Value, channels: int, stride: int, explicit: 
 @click.option("--size", default=160, show_default=True, help="Rows and columns of the image.")
 @click.option("--classes", default=10, show_default=True, help="Results of the last layer.")
 @click.option("--explicit", is_flag=True, help="TRANSPOSE and PADs, as PyTorch's converters write.")
-@click.option(
-    "--blocks",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="N operators of blocks of 24 channels alone, all as large as --size.",
+@number_option(
+    "--blocks", help="N operators of blocks of 24 channels alone, all as large as --size."
 )
 def write(
     file: Path, width: float, size: int, classes: int, explicit: bool, blocks: int | None

@@ -13,7 +13,13 @@ from rich.table import Table
 
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
-from eightfold.common.program import Stopped, option_group, output_folder_option, path_option
+from eightfold.common.program import (
+    Stopped,
+    number_option,
+    option_group,
+    output_folder_option,
+    path_option,
+)
 from eightfold.common.terminal import terminal_progress
 
 if TYPE_CHECKING:
@@ -32,10 +38,8 @@ adapter_option = click.option(
 
 
 farm_options = option_group(
-    click.option(
+    number_option(
         "--workers",
-        type=click.IntRange(min=1),
-        metavar="N",
         help="Processes on this machine, its processors by default; with --cluster jobs.",
     ),
     click.option(
@@ -57,12 +61,7 @@ farm_options = option_group(
         help="Of --scheduler and --cluster: what eightfold campaign keys DIR has made.",
     ),
     click.option("--budget", metavar="TIME", help="No more cases begin after it: 90s, 30m, 2h."),
-    click.option(
-        "--stop-after",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="No more cases begin after so many failures.",
-    ),
+    number_option("--stop-after", help="No more cases begin after so many failures."),
     click.option(
         "--unit-limit",
         default="10m",

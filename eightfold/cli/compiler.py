@@ -13,6 +13,7 @@ from eightfold.common.program import (
     config_option,
     memory_option,
     model_argument,
+    number_option,
     option_group,
     output_folder_option,
     path_option,
@@ -101,17 +102,9 @@ network_options = option_group(
         metavar="BYTES",
         help="Refuse a model that takes more, such as 2G; a quarter of the machine's memory.",
     ),
-    click.option(
-        "--max-elements",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Refuse a model with a larger tensor; 2^23.",
-    ),
-    click.option(
-        "--batch",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Entries along dimension 0 of the inputs, where the file leaves it open.",
+    number_option("--max-elements", help="Refuse a model with a larger tensor; 2^23."),
+    number_option(
+        "--batch", help="Entries along dimension 0 of the inputs, where the file leaves it open."
     ),
 )
 """How a network is read and compiled, or run."""
@@ -205,8 +198,7 @@ def compile_command(
         f"{commands} commands for {taken} of {len(graph.operators)} operators; {searched} channels "
         f"needed a search for their multiplier, shift and rounding"
     )
-    regions = region_bytes(streams)
-    click.echo(", ".join(f"{name} {size:,} bytes" for name, size in regions.items()))
+    click.echo(", ".join(f"{name} {size:,} bytes" for name, size in region_bytes(streams).items()))
     for line in rewritten.summary():
         click.echo(line)
     for index, conversion in sorted(network.host.items()):

@@ -88,9 +88,7 @@ def _print(comparison: "Comparison", title: str) -> None:
         alone = (each.own_different, each.own_largest, each.own_bound)
         causes = ", ".join(f"{name} {count:,}" for name, count in each.causes.most_common())
         words = (each.name, each.operator, each.range)
-        table.add_row(
-            *map(escape, words), *(f"{number:,}" for number in (*numbers, *alone)), causes
-        )
+        table.add_row(*map(escape, words), *(f"{n:,}" for n in (*numbers, *alone)), causes)
     console.print(table)
     for name, same in comparison.classes.items():
         click.echo(f"{name}: the same class in {same} of {comparison.samples} samples")

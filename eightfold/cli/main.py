@@ -221,19 +221,8 @@ def _load_inputs(path: Path) -> dict[str, np.ndarray]:
 
 
 for _command in (
-    board,
-    campaign,
-    check,
-    compiler.compile_command,
-    doctor,
-    compiler.driver,
-    compiler.estimate,
-    compiler.header,
-    import_command,
-    info,
-    ops,
-    synth,
-    verilog,
+    *(board, campaign, check, compiler.compile_command, doctor, compiler.driver),
+    *(compiler.estimate, compiler.header, import_command, info, ops, synth, verilog),
 ):
     commands.add_command(_command)
 

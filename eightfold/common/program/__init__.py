@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import reduce
+from functools import partial, reduce
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -41,19 +41,9 @@ STATUSES = (
 """What every program returns, for its help."""
 
 _ENVIRONMENT = {
-    errno.EACCES,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EIO,
-    errno.EISDIR,
-    errno.EMFILE,
-    errno.ENAMETOOLONG,
-    errno.ENFILE,
-    errno.ENOMEM,
-    errno.ENOSPC,
-    errno.ENOTDIR,
-    errno.EPERM,
-    errno.EROFS,
+    *(errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EISDIR, errno.EMFILE),
+    *(errno.ENAMETOOLONG, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.ENOTDIR),
+    *(errno.EPERM, errno.EROFS),
 }
 """Errors of the system that are no fault of ours: permissions, full and broken disks, limits."""
 
@@ -335,6 +325,9 @@ def path_option(*names: str, metavar: str = "FILE", **more: Any) -> Callable[...
     """Return an option that takes a path."""
     return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **more)
 
+
+number_option = partial(click.option, type=click.IntRange(min=1), metavar="N")
+"""Returns an option that takes a number, 1 at least."""
 
 output_folder_option = path_option(
     "-o", "--output", required=True, metavar="DIR", help="Where to write; made if it is not there."
