@@ -71,8 +71,7 @@ def _divisible(command: Issued) -> bool:
 
 def _own(c: Vector, interval: Interval) -> bool:
     """Return whether an interval is a table, or bytes of one of the command's runs alone."""
-    starts = (c.source_a, c.source_b, c.target)
-    runs = {(start, start + c.run) for start in starts}
+    runs = {(start, start + c.run) for start in (c.source_a, c.source_b, c.target)}
     return interval.space is Space.TABLES or (interval.start, interval.stop) in runs
 
 

@@ -334,8 +334,7 @@ class _NetworkCompiler:
             for storage in map(program.storage, step.targets):  # copied as soon as it is there
                 if storage in self.kept and storage in layout.tensors:
                     here = (Space.SCRATCHPAD, layout.tensors[storage])
-                    there = (Space.ARENA, arena.offsets[storage])
-                    emitter.move(here, there, program.size(storage))
+                    emitter.move(here, (Space.ARENA, arena.offsets[storage]), program.size(storage))
         for place, number, staging in reversed(later):
             # What follows is known now: it is fetched while operands arrive.
             staging.following = emitter.issued[place:]

@@ -253,9 +253,7 @@ def _movement(
     storages = {tensor: storage(tensor) for tensor in step.uses}
     images = {storages[tensor]: image(tensor) for tensor in step.uses}
     target = storages[step.target]
-    known = {
-        tensor: each for tensor, each in images.items() if each is not None and each.count == 1
-    }
+    known = {t: each for t, each in images.items() if each is not None and each.count == 1}
     copied = [copy for copy in step.copies if copy.source is not None]
     if (
         len(known) < len(step.uses)

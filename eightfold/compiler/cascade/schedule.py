@@ -74,8 +74,7 @@ class Chain:
     @cached_property
     def constants(self) -> list[int]:
         """Operands that every row needs whole and that must be loaded."""
-        needed = {tensor for step in self.steps for tensor in step.whole}
-        return sorted(needed & self.outside)
+        return sorted({tensor for step in self.steps for tensor in step.whole} & self.outside)
 
     def direct(self, tensor: int) -> bool:
         """Return whether only the mover reads a tensor that is outside."""

@@ -55,8 +55,7 @@ class Cascade(Step):
         return self.schedule(frozenset(outside)).buffers[1]
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
-        outside = frozenset(staging.outside(self.uses))
-        Strips(self, self.schedule(outside), emitter, staging).emit()
+        Strips(self, self.schedule(frozenset(staging.outside(self.uses))), emitter, staging).emit()
 
 
 @dataclass

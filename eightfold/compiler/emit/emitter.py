@@ -267,8 +267,7 @@ class Emitter:
         number = next(iter(self._tables))
         self._tables[number] = content
         self._tables.move_to_end(number)
-        source = (Space.MODEL, self.image.add(content))
-        self.move(source, (Space.TABLES, 1024 * number), 1024)
+        self.move((Space.MODEL, self.image.add(content)), (Space.TABLES, 1024 * number), 1024)
         return number
 
     def matrix(self, command: isa.Matrix, reads: Interval, writes: Interval | None) -> None:

@@ -155,8 +155,7 @@ def _groups(tensors: Mapping[int, Block], together: Iterable[tuple[int, int]]) -
             group_of[first].extend(group_of[second])
             for tensor in group_of[second]:
                 group_of[tensor] = group_of[first]
-    unique = {id(group): group for group in group_of.values()}
-    return list(unique.values())
+    return list({id(group): group for group in group_of.values()}.values())
 
 
 def _merged(blocks: Sequence[Block]) -> Block:

@@ -145,8 +145,7 @@ def resize_nearest_neighbor(call: Call) -> Steps:
 
     At once it takes a copy for each product of a piece of the rows and one of the columns.
     """
-    positions = PositionCall(call)
-    positions.results()  # checks the operator
+    PositionCall(call).results()  # checks the operator
     source, target = call.input(0), call.output
     options = call.options
     n, height, width, depth = source.shape

@@ -122,8 +122,7 @@ def average_pool_2d(call: Call) -> SumPool:
     geometry = _pool(call)
     low, high = call.bounds()
     counts = window_counts(geometry["rows"], geometry["columns"])
-    parameters = {count: quotient(count, low, high) for count in counts}
-    return SumPool(**geometry, parameters=parameters)
+    return SumPool(**geometry, parameters={count: quotient(count, low, high) for count in counts})
 
 
 def _pool(call: Call) -> dict[str, Any]:
@@ -262,8 +261,7 @@ def batch_matmul(call: Call) -> tuple[Step, ...]:
         raise CompileError(f"{depth} products to sum are no window of two loops")
     before, second = _operand(call, y, turned=call.options["adj_y"])
     sizes = ((x.shape, rows * depth), (y.shape, depth * columns), (target.shape, rows * columns))
-    batch = target.shape[:-2]
-    loops = broadcast_loops([shape[:-2] for shape, _ in sizes], batch)
+    loops = broadcast_loops([shape[:-2] for shape, _ in sizes], target.shape[:-2])
     matrices = [size for _, size in sizes]
     outer = collapsed((n, *map(mul, steps, matrices)) for n, *steps in loops)
     row_step, depth_step = (1, rows) if adjoint else (depth, 1)

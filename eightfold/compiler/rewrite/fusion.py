@@ -24,16 +24,8 @@ from eightfold.model import Operator
 from eightfold.operators import Node
 
 CLAMPING = frozenset(
-    {
-        "ADD",
-        "AVERAGE_POOL_2D",
-        "CONV_2D",
-        "DEPTHWISE_CONV_2D",
-        "FULLY_CONNECTED",
-        "MAX_POOL_2D",
-        "MUL",
-        "SUB",
-    }
+    {"ADD", "AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"}
+    | {"MAX_POOL_2D", "MUL", "SUB"}
 )
 """Operators that clamp what they compute in any case."""
 
@@ -147,5 +139,4 @@ def _padded(draft: Draft, reader: Operator, padding: Operator, code: int) -> Ope
         (outer[0] + inner[0], outer[1] + inner[1]) for outer, inner in zip(before, own, strict=True)
     )
     options = {**reader.options, "padding": "EXPLICIT", "around": around, "fill": code}
-    inputs = (padding.inputs[0], *reader.inputs[1:])
-    return replace(reader, inputs=inputs, options=options)
+    return replace(reader, inputs=(padding.inputs[0], *reader.inputs[1:]), options=options)

@@ -149,8 +149,7 @@ def _lift(draft: Draft, operator: Operator) -> None:
     producer = draft.producer(first.inputs[0])
     if producer is None or not (producer.name in ABSORBING or bytewise(graph, producer)):
         return
-    target = draft.tensors[operator.outputs[0]]
-    between = draft.tensor(replace(target, shape=node.shape()))
+    between = draft.tensor(replace(draft.tensors[operator.outputs[0]], shape=node.shape()))
     inputs = tuple(first.inputs[0] if t == function.source else t for t in operator.inputs)
     moved = replace(operator, index=first.index, inputs=inputs, outputs=(between,))
     behind = replace(

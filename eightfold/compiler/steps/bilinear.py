@@ -93,8 +93,7 @@ class Bilinear(UnaryStep):
         for vertical, height in self.rows.pieces(rows):
             for horizontal, width in self.columns.pieces(range(self.target_shape[2])):
                 y = self.rows.weights(vertical, height)
-                x = self.columns.weights(horizontal, width)
-                products = np.multiply.outer(y, x)
+                products = np.multiply.outer(y, self.columns.weights(horizontal, width))
                 # Loops of rows, loops of columns, then the window's rows and columns.
                 products = np.moveaxis(products, y.ndim - 1, -2)
                 words, steps = _without_repetition(products)

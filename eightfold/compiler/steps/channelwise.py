@@ -61,17 +61,12 @@ class SummedByChannel(Summed):
 
 
 def emit_pool(
-    emitter: Emitter,
-    step: Windowed,
-    source: Tile,
-    target: Tile,
-    outputs: Outputs,
-    operation: Vector,
+    emitter: Emitter, step: Windowed, source: Tile, target: Tile, outputs: Outputs, command: Vector
 ) -> None:
-    """Emit ``operation`` on the windows of the output rows and columns of one image."""
+    """Emit ``command`` for the windows of the output rows and columns of one image."""
     y, x = step.rows, step.columns
     row, column = y.start(outputs[0].start), x.start(outputs[1].start)
-    command = operation.with_fields(
+    command = command.with_fields(
         run=len(source.channels),
         count1=len(outputs[0]),
         count0=len(outputs[1]),
@@ -94,8 +89,7 @@ def emit_pool(
         column_step=x.stride,
         column_window=x.dilation,
     )
-    reads = source.written(y.span(outputs[0]))
-    emitter.vector(command, [reads], target.written(outputs[0]))
+    emitter.vector(command, [source.written(y.span(outputs[0]))], target.written(outputs[0]))
 
 
 def _windows(reduce: Reduce, fill: int, requantize: Requantize) -> Vector:

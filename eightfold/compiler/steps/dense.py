@@ -31,6 +31,8 @@ Outputs = tuple[range, range]
 Ends = tuple[bool, bool]
 """Whether sums start with a command, and whether they end with it."""
 
+WHOLE: Ends = (True, True)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Kernel(ABC):
@@ -52,12 +54,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def emit(
-        self,
-        emitter: Emitter,
-        source: Tile,
-        target: Tile,
-        outputs: Outputs,
-        part: Ends = (True, True),
+        self, emitter: Emitter, source: Tile, target: Tile, outputs: Outputs, part: Ends = WHOLE
     ) -> None:
         """Emit the commands for the output rows and columns ``outputs`` of one image.
 
@@ -139,12 +136,7 @@ class Dense(Kernel):
             yield from order[:, first : first + config.lanes]
 
     def emit(
-        self,
-        emitter: Emitter,
-        source: Tile,
-        target: Tile,
-        outputs: Outputs,
-        part: Ends = (True, True),
+        self, emitter: Emitter, source: Tile, target: Tile, outputs: Outputs, part: Ends = WHOLE
     ) -> None:
         config = emitter.config
         y, x = self.rows, self.columns

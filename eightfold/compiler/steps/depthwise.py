@@ -24,7 +24,7 @@ import numpy as np
 
 from eightfold.compiler.emit.emitter import Emitter
 from eightfold.compiler.emit.regions import Tile, parts
-from eightfold.compiler.steps.dense import Ends, Kernel, Outputs, positions, walk
+from eightfold.compiler.steps.dense import WHOLE, Ends, Kernel, Outputs, positions, walk
 from eightfold.compiler.steps.windowed import Axis
 from eightfold.estimate.cost import MATRIX_APART
 from eightfold.isa import MIN_LINE
@@ -59,12 +59,7 @@ class Depthwise(Kernel):
         return replace(self, weights=self.weights[:, :, part], parameters=parameters)
 
     def emit(
-        self,
-        emitter: Emitter,
-        source: Tile,
-        target: Tile,
-        outputs: Outputs,
-        part: Ends = (True, True),
+        self, emitter: Emitter, source: Tile, target: Tile, outputs: Outputs, part: Ends = WHOLE
     ) -> None:
         config = emitter.config
         group = min(config.lanes, config.width)
@@ -203,8 +198,7 @@ def scans(
     several = [scan for part in smaller for scan in scans(config, memory, kernel, part)]
     if whole is None:
         return several
-    ways = ([whole], several)
-    return min(ways, key=lambda way: cycles(config, memory, kernel.outputs, way))
+    return min(([whole], several), key=lambda way: cycles(config, memory, kernel.outputs, way))
 
 
 def cycles(

@@ -319,8 +319,7 @@ def _of_target(picked: Positions) -> Iterator[Box]:
     """Yield the box with the axes of the target, if there is one."""
     inside = picked >= 0
     if (box := _bounds(inside)) is not None:
-        place = np.arange(picked.size).reshape(picked.shape)
-        yield from _box(picked[box], place[box])
+        yield from _box(picked[box], np.arange(picked.size).reshape(picked.shape)[box])
 
 
 def _of_source(picked: Positions, shape: tuple[int, ...]) -> Iterator[Box]:
@@ -389,8 +388,7 @@ class Gather(Step):
 
     def room(self, config: AcceleratorConfig) -> int:
         """Return the room for indices if all tensors are where GATHER can reach them."""
-        size = fits([self.batches * self.chosen * self.index_bytes])
-        return min(size, config.scratchpad // 8)
+        return min(fits([self.batches * self.chosen * self.index_bytes]), config.scratchpad // 8)
 
     def emit(self, emitter: Emitter, staging: Staging) -> None:
         item = self.run

@@ -259,8 +259,7 @@ class ScaledRows(UnaryStep):
 
     def _places(self, staging: Staging, offset: int, size: int) -> tuple[int, int]:
         """Return the scratchpad addresses of some bytes of both tensors, the source's loaded."""
-        source = staging.load(self.source, offset, size)
-        return source, staging.result(self.target, offset, size)
+        return staging.load(self.source, offset, size), staging.result(self.target, offset, size)
 
     def _emit_in_parts(self, emitter: Emitter, staging: Staging, start: int) -> None:
         """Emit a row from byte ``start`` on: its maximum, its sum, then the scaling, by parts.

@@ -57,9 +57,7 @@ class Block:
     def cycles(self, config: AcceleratorConfig) -> int:
         """Return the cycles of all commands, about; weights take one per lane."""
         sizes = (len(rows) * len(columns) for rows, columns in self.commands(config))
-        return sum(
-            LATENCY[Engine.MATRIX] + self.windows * max(size, config.lanes) for size in sizes
-        )
+        return sum(LATENCY[Engine.MATRIX] + self.windows * max(n, config.lanes) for n in sizes)
 
     def emit(self, emitter: Emitter, source: int, target: int) -> None:
         """Emit all commands; ``source`` and ``target`` are scratchpad addresses."""

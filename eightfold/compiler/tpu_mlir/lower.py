@@ -214,8 +214,7 @@ class StepList:
 
     def movement(self, shape: Shape, found: Iterable[Copy]) -> Shape:
         """Add copies; return their result's shape."""
-        target = self.temporary(prod(shape))
-        self.steps.append(Movement(target=target, copies=tuple(found)))
+        self.steps.append(Movement(target=self.temporary(prod(shape)), copies=tuple(found)))
         return shape
 
     def two_bytes(self, function: TwoBytes, a: Shaped, b: Shaped, shape: Shape) -> Shaped:
