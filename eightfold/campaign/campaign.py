@@ -168,8 +168,7 @@ def repeat(
         raise InputError(f"{name}: golden has no waves; repeat it without --trace")
     check_adapter(folder, adapter, [unit])
     suite = suite_of(unit)
-    alone = replace(unit, first=seed, count=1)
-    cases = suite.run(alone, trace).cases
+    cases = suite.run(replace(unit, first=seed, count=1), trace).cases
     if cases[0].verdict != "passed" or unit.count == 1:
         return cases[0], "alone"
     case = next(case for case in suite.run(unit, trace).cases if case.seed == seed)

@@ -26,18 +26,19 @@ from eightfold.common.child import one_line
 from eightfold.common.errors import InputError
 
 
-class Scheduler(distributed.Scheduler):
-    """A scheduler that no browser reaches."""
+class _Unreached:
+    """What no browser reaches."""
 
     def start_http_server(self, *args: object, **options: object) -> None:
         """Start nothing: dask has no option that leaves the server away, only its pages."""
 
 
-class Worker(distributed.Worker):
-    """A worker that no browser reaches."""
+class Scheduler(_Unreached, distributed.Scheduler):
+    """A scheduler that no browser reaches."""
 
-    def start_http_server(self, *args: object, **options: object) -> None:
-        """Start nothing."""
+
+class Worker(_Unreached, distributed.Worker):
+    """A worker that no browser reaches."""
 
 
 def dask_setup(worker: object) -> None:

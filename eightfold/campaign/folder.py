@@ -193,8 +193,7 @@ class Folder:
         ``known`` are facts that are others from now on.
         """
         facts = self.facts()
-        again = [*facts.get("again", ()), _commit()]
-        self._write_facts({**facts, **known, "again": again})
+        self._write_facts({**facts, **known, "again": [*facts.get("again", ()), _commit()]})
 
     def _write_facts(self, facts: Mapping[str, Any]) -> None:
         write_file(self.facts_file, json.dumps(facts, indent=2) + "\n")

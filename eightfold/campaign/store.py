@@ -392,9 +392,7 @@ class Store(Results):
         """
         different = []
         mine = dict(self._rows("SELECT record, digest FROM units WHERE state = 'done'"))
-        self.plan(
-            Unit.from_record(r) for (r,) in other._rows("SELECT record FROM units ORDER BY id")
-        )
+        self.plan(planned.unit for planned in other.units())
         numbers = dict(self._rows("SELECT record, id FROM units"))
         for number, record, digest, *ended in other._rows(
             "SELECT id, record, digest, state, seconds, ended, worker, digest, hits, answers"

@@ -256,12 +256,10 @@ def _rates(units: Sequence[Spent], ran: Sequence[Interval], edges: np.ndarray) -
 
 def seconds_chart(columns: Mapping[str, Sequence[Spent]]) -> str:
     """Return an SVG of how many units took how many seconds."""
-    seconds = {
-        column: [max(each.seconds, 1e-3) for each in units] for column, units in columns.items()
-    }
-    every = [value for values in seconds.values() for value in values]
+    seconds = [[max(each.seconds, 1e-3) for each in units] for units in columns.values()]
+    every = [value for values in seconds for value in values]
     edges = np.geomspace(min(every) / 1.1, max(every) * 1.1, _BARS + 1)
-    counts = [np.histogram(values, edges)[0] for values in seconds.values()]
+    counts = [np.histogram(values, edges)[0] for values in seconds]
 
     def draw(axes: "Axes") -> None:
         _stack(axes, edges, counts)
@@ -363,9 +361,8 @@ def read_failure(folder: Path, message: str) -> Failure:
     """
     found = Failure(files=sorted(path.name for path in folder.glob("*")))
     try:
-        found.differences = differences(
-            _tensors(folder / "expected.npz"), _tensors(folder / "got.npz")
-        )
+        expected, got = (_tensors(folder / f"{side}.npz") for side in ("expected", "got"))
+        found.differences = differences(expected, got)
         if "model.tflite" in found.files:
             _add_model(found, read_model(folder / "model.tflite"))
     except InputError as error:

@@ -58,8 +58,7 @@ class _Writer:
     def _suite(
         self, name: str, kinds: Counter[str], seconds: float = 0.0
     ) -> AbstractContextManager[None]:
-        started = self._started
-        return self._xml.suite("testsuite", kinds, name=name, time=seconds, timestamp=started)
+        return self._xml.suite("testsuite", kinds, name=name, time=seconds, timestamp=self._started)
 
     def _column(self, suite: str, column: str, kinds: Counter[str]) -> None:
         seconds = sum(planned.seconds or 0.0 for planned in self._results.units(suite, column))
@@ -84,8 +83,7 @@ class _Writer:
         kind = ELEMENTS.get(case.verdict, "")
         repeat = repeat_command(self._folder.path, name, unit) if kind else ""
         message = case.message.partition("\n")[0]
-        text = f"{case.message}\n{repeat}\n"
-        entry = Entry(name, kind, message, case.verdict, text, seconds)
+        entry = Entry(name, kind, message, case.verdict, f"{case.message}\n{repeat}\n", seconds)
         self._xml.case(_class(unit, case.operator), entry)
 
     def _properties(self) -> None:
