@@ -57,8 +57,7 @@ class Imported:
 
         Without samples over ``count`` drawn ones, uniform over the ranges of the inputs.
         """
-        codes = self.lowering.ranges.codes
-        samples = self.samples or drawn(self.network, codes, count)
+        samples = self.samples or drawn(self.network, self.lowering.ranges.codes, count)
         return compare(self.model, self.lowering, samples)
 
 

@@ -182,8 +182,7 @@ class _Comparer:
         for name in self.network.outputs:
             if len(self.network.shapes[name]) == 2 and self.network.shapes[name][1] > 1:
                 codes = got[self._at(self.ranges.tensor_of[name])]
-                same = codes.argmax(1) == values[name].argmax(1)
-                self.classes[name] += bool(same.all())
+                self.classes[name] += bool((codes.argmax(1) == values[name].argmax(1)).all())
 
     def _at(self, tensor: str) -> int:
         return self.low.places[tensor].tensor

@@ -254,9 +254,7 @@ def _bias(low: Lowering, layer: Layer, scales: NDArray[np.float32]) -> int:
 def _conv(low: Lowering, layer: Layer) -> Place:
     weights, scales = weights_of(low.network, layer, 0)
     groups, dilations = layer.attributes["groups"], layer.attributes["dilations"]
-    extents = [
-        (size - 1) * apart + 1 for size, apart in zip(weights.shape[2:], dilations, strict=True)
-    ]
+    extents = [(n - 1) * by + 1 for n, by in zip(weights.shape[2:], dilations, strict=True)]
     tensor, options = low.window(layer, extents, low.codes(layer.inputs[0]).zero_point)
     channels = low.place(layer.inputs[0]).shape[3]
     depthwise = groups == channels and groups > 1

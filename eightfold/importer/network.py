@@ -252,8 +252,7 @@ def _conv(network: Network, layer: Layer, given: Attributes) -> Taken:
         layer.inputs[1] += "/joined"
         weights = weights.moved(lambda array: array.reshape(shape))
         network.constants[layer.inputs[1]] = weights
-    kernel = list(weights.codes.shape[2:])
-    return {**_window(network, layer, given, kernel), "groups": groups}
+    return {**_window(network, layer, given, list(weights.codes.shape[2:])), "groups": groups}
 
 
 def _matmul(network: Network, layer: Layer, given: Attributes) -> Taken:

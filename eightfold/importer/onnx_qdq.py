@@ -63,9 +63,7 @@ class _Reader:
             inputs=[],
             outputs=[each.name for each in graph.output],
             shapes={each.name: self._shape(each) for each in infos},
-            constants={
-                each.name: Constant(onnx.numpy_helper.to_array(each)) for each in graph.initializer
-            },
+            constants={x.name: Constant(onnx.numpy_helper.to_array(x)) for x in graph.initializer},
             layers=[],
             evaluate=self._evaluate,
         )
@@ -88,9 +86,8 @@ class _Reader:
 
     def _take(self, node: Any) -> None:
         network, names = self.network, list(node.input)
-        attributes = {
-            each.name: self.onnx.helper.get_attribute_value(each) for each in node.attribute
-        }
+        value_of = self.onnx.helper.get_attribute_value
+        attributes = {each.name: value_of(each) for each in node.attribute}
         given = [network.constants.get(name) for name in names if name]
         if node.op_type == "DequantizeLinear" and given[0] is not None:
             network.constants[node.output[0]] = _dequantized(network, names, attributes)

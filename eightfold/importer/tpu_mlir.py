@@ -5,7 +5,7 @@ magnitudes are counted. Of these come thresholds, and of thresholds scales; valu
 to have one scale get one. docs/other-specs.md has the steps.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -256,7 +256,7 @@ class _Maker:
         self.values: list[Value] = []
         self.forms: list[Form] = []
         for name in network.inputs:
-            self.value(name, name, network.shapes[name])
+            self.value(name, network.shapes[name])
 
     def add(self, layer: Layer) -> None:
         """Add a layer, and its clamp if no end of its range is one; or mark it as refused."""
@@ -265,7 +265,7 @@ class _Maker:
             self._clamp(layer)
         except (Refusal, SpecError) as refusal:
             layer.refusal = str(refusal)
-            self.value(layer.output, layer.output, self.network.shapes[layer.output])
+            self.result(layer)
 
     def _clamp(self, layer: Layer) -> None:
         value = self.of(layer.output)
@@ -277,17 +277,16 @@ class _Maker:
         if (low, high) != (0, np.inf):
             raise Refusal(f"a clamp to {low}..{high} is no end of its range {least}..{most}")
         operands = (self.numbers[layer.output],)
-        self.value(layer.output, layer.output, self.network.shapes[layer.output])
+        self.result(layer)
         self.forms.append(Form("leaky_relu", operands, _relu(value, value)))
 
     def program(self) -> Program:
         outputs = tuple(self.numbers[name] for name in self.network.outputs)
         return Program(tuple(self.values), len(self.network.inputs), outputs, tuple(self.forms))
 
-    def value(self, name: str, of: str, shape: Iterable[int]) -> Value:
-        """Add a value, with the codes of the range of ``of`` and the shape of the source."""
-        sizes = tuple(shape)
-        low, high = self.ranges[of]
+    def value(self, name: str, sizes: tuple[int, ...]) -> Value:
+        """Add a value, with the codes of its range and a shape of the source's."""
+        low, high = self.ranges[name]
         if self.asymmetric:
             ends = min(low, 0.0), max(high, 0.0)
             code: numbers.Code = "int8"
@@ -315,7 +314,7 @@ class _Maker:
 
     def result(self, layer: Layer) -> Value:
         """Add the value that a layer computes."""
-        return self.value(layer.output, layer.output, self.network.shapes[layer.output])
+        return self.value(layer.output, self.network.shapes[layer.output])
 
     def source(self, layer: Layer) -> Value:
         """Return what a layer reads first."""
@@ -349,8 +348,7 @@ def _window(maker: _Maker, layer: Layer, *names: str) -> dict[str, Any]:
 
 def _conv(maker: _Maker, layer: Layer) -> None:
     window = _window(maker, layer)
-    kernel = maker.network.constants[layer.inputs[1]].values
-    made = maker.weights(layer, kernel)
+    made = maker.weights(layer, maker.network.constants[layer.inputs[1]].values)
     window["dilation"] = tuple(layer.attributes["dilations"])
     zero_point = maker.source(layer).zero_point
     maker.form("convolution", layer, {**made, **window, "input_zero_point": zero_point})
@@ -396,7 +394,7 @@ def _mean(maker: _Maker, layer: Layer) -> None:
     if len(maker.source(layer).shape) != 4 or layer.attributes["axes"] != [2, 3]:
         raise Refusal("AvgPool is over the height and width of images")
     n, height, width, c = maker.source(layer).shape
-    pooled = maker.value(layer.output, layer.output, (n, c, 1, 1))
+    pooled = maker.value(layer.output, (n, c, 1, 1))
     _averaged(maker, layer, pooled, {"kernel": (height, width)})
     if not layer.attributes["keep"]:
         operands = (maker.numbers[layer.output],)
