@@ -79,9 +79,7 @@ class Bitstream:
             f"area       {sizes.lut4_equivalents:,} LUT4, {sizes.ffs:,} flip-flops, {sizes.dsps} "
             f"multipliers, {sizes.rams} block RAMs"
         )
-        yield "time       " + ", ".join(
-            f"{what} {took:.0f} s" for what, took in self.seconds.items()
-        )
+        yield "time       " + ", ".join(f"{what} {s:.0f} s" for what, s in self.seconds.items())
         yield f"tools      {', '.join(self.tools)}"
         yield f"sources    {self.verilog[:16]}"
         yield f"bitstream  {self.sha256[:16]}"

@@ -298,11 +298,8 @@ class Loaded:
         """Write bytes, and with them whole words: what lies beside them is kept."""
         first = address % 4
         ends = [(0, first), (first + len(data), -(first + len(data)) % 4)]
-        before, after = (
-            self._read(address - first + at, size) if size else b"" for at, size in ends
-        )
-        words = np.frombuffer(before + data + after, "<u4")
-        self._bus.write(address - first, words.tolist())
+        before, after = (self._read(address - first + at, n) if n else b"" for at, n in ends)
+        self._bus.write(address - first, np.frombuffer(before + data + after, "<u4").tolist())
 
     def _read(self, address: int, size: int) -> bytes:
         first = address % 4

@@ -54,8 +54,7 @@ def measure(
         soc = hosted(name, Unit("accelerator", config).file())
         with simulated_board(soc) as board:
             for label, graph, stream in compiled:
-                loaded = Loaded(board, stream, config)
-                counted = loaded.compare(graph).cycles
+                counted = Loaded(board, stream, config).compare(graph).cycles
                 yield Measured(name, label, estimate([stream], timing).total, counted)
 
 

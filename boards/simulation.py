@@ -101,7 +101,7 @@ def hosted(name: str, verilog: Path, clk_freq: int = CLOCK, baud: int = CLOCK //
 
 @contextmanager
 def simulate(
-    soc: SoCCore, bit: float = BIT, on_start: Callable[[int], None] = lambda process: None
+    soc: SoCCore, bit: float = BIT, on_start: Callable[[int], None] = lambda pid: None
 ) -> Iterator[str]:
     """Run a SoC on a `SimulationPlatform` as long as the context is open.
 
@@ -114,9 +114,7 @@ def simulate(
 
 @contextmanager
 def run_bench(
-    texts: Mapping[str, str],
-    bit: float = BIT,
-    on_start: Callable[[int], None] = lambda process: None,
+    texts: Mapping[str, str], bit: float = BIT, on_start: Callable[[int], None] = lambda pid: None
 ) -> Iterator[str]:
     """As `simulate`, of files by name: Verilog with a top module ``soc``, contents of memories."""
     folder = build(texts)

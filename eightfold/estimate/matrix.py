@@ -99,8 +99,7 @@ class ParameterBanks:
         self._free = begun + timing.PARAMETER_COMMAND
         banks = command.instruction
         assert isinstance(banks, isa.Parameters)
-        beat = banks.address // self.config.port
-        self._fetch.begin(begun, beat, -(-banks.size // self._unit))
+        self._fetch.begin(begun, banks.address // self.config.port, -(-banks.size // self._unit))
         self._commands.append(banks)
         self._more.tell()
         return taken

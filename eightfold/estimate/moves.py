@@ -153,8 +153,7 @@ class Mover:
         while self._move:
             yield self._changed
         taken = max(cycle, self._free)
-        most = max(SAMPLE, ALL - self._looked_at)
-        self._move = Move(index, command, self.config, taken, most)
+        self._move = Move(index, command, self.config, taken, max(SAMPLE, ALL - self._looked_at))
         self._changed.tell()
         return taken
 

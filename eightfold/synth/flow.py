@@ -111,8 +111,7 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage) -> Timing:
     def place_then_route() -> dict[str, Any]:
         placed = _place(run, key, stage)
         routed = _nextpnr(run, run.router, "log", stage)
-        report = run.folder / f"{run.name}.report.json"
-        found = json.loads(report.read_text(encoding="utf-8"))
+        found = json.loads((run.folder / f"{run.name}.report.json").read_text(encoding="utf-8"))
         mhz, path = timing_of(found, run.device.clock)
         warnings = (*placed["warnings"], *routed["warnings"])
         seconds = round(placed["seconds"] + routed["seconds"], 1)
@@ -233,8 +232,7 @@ def run_synthesis(
         )
         timing: dict[int, Timing] = {}
         if routed:
-            luts = area_of(area["cells"], family).lut4_equivalents
-            device = device.for_unit(luts)
+            device = device.for_unit(area_of(area["cells"], family).lut4_equivalents)
             jobs = [PlaceAndRoute(device, folder, speed, seed, blocks) for seed in seeds]
             key = digest_of(netlist_key, tools[1])
             for number, job in enumerate(jobs, start=1):

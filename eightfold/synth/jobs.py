@@ -99,8 +99,7 @@ def main_liberty(
     Arguments and errors are those of `main_jobs` and `count_gates`.
     """
     console = Console()
-    jobs = select_jobs(units, config)
-    results = [*_measured(jobs, console, count_gates, out, liberty=liberty)]
+    results = [*_measured(select_jobs(units, config), console, count_gates, out, liberty=liberty)]
     text = f"{gate_table(results)}\n{gate_parts(results)}"
     console.print(text, markup=False, soft_wrap=True, highlight=False)
     return results

@@ -46,9 +46,7 @@ def run(config: str, backend: Simulator, count: int, verilog: Path) -> None:
         results = session.run_batch(MODEL.read_bytes(), batch, compare=True)
     click.echo(f"Verilog: {source}")
     print_table(summary(results), Console(width=None if sys.stdout.isatty() else 120))
-    classes = [
-        int(result.outputs[index].argmax()) for result in results for index in result.outputs
-    ]
+    classes = [int(each.argmax()) for result in results for each in result.outputs.values()]
     click.echo(f"recognized: {' '.join(map(str, classes))}")
     click.echo(f"labels:     {' '.join(map(str, labels[:count]))}")
     click.echo(shown(results))
