@@ -5,5 +5,12 @@ from eightfold.compiler.lower.lowering import HARDWARE, computed
 from eightfold.compiler.network import Compiled
 from eightfold.compiler.passes import CompiledNetwork, Segment, compile_network
 
-__all__ = ["HARDWARE", "Compiled", "CompiledNetwork", "Segment", "best_cascades", "compile_network"]
-__all__ += ["computed"]
+__all__ = [
+    "HARDWARE",
+    "Compiled",
+    "CompiledNetwork",
+    "Segment",
+    "best_cascades",
+    "compile_network",
+    "computed",
+]

@@ -73,11 +73,57 @@ from eightfold.isa.registers import (
 )
 from eightfold.isa.shapes import Entry
 
-__all__ = ["ADDRESS_BITS", "AT_DOORBELL", "BEGIN", "COMMANDS", "COUNTERS", "END", "ENGINES"]
-__all__ += ["GATHER", "HEADER", "IDENTIFICATION", "LOCAL", "LOCAL_BITS", "MATRIX", "MIN_LINE"]
-__all__ += ["MOVE", "PARAMETERS", "REGISTERS", "REQUANTIZE", "REQUANTIZE_LAYOUT", "ROW_RESULTS"]
-__all__ += ["SPACES", "VECTOR", "VERSION", "WEIGHTS", "WORK", "Access", "Begin", "Combine"]
-__all__ += ["Command", "End", "Engine", "Entry", "ErrorCode", "Gather", "Instruction", "Matrix"]
-__all__ += ["Move", "Opcode", "Operand", "Parameters", "Reduce", "Register", "Requantize"]
-__all__ += ["Rounding", "Row", "Space", "Vector", "Weights", "begin", "configuration_words"]
-__all__ += ["lacking", "used_bits"]
+__all__ = [
+    "ADDRESS_BITS",
+    "AT_DOORBELL",
+    "BEGIN",
+    "COMMANDS",
+    "COUNTERS",
+    "END",
+    "ENGINES",
+    "GATHER",
+    "HEADER",
+    "IDENTIFICATION",
+    "LOCAL",
+    "LOCAL_BITS",
+    "MATRIX",
+    "MIN_LINE",
+    "MOVE",
+    "PARAMETERS",
+    "REGISTERS",
+    "REQUANTIZE",
+    "REQUANTIZE_LAYOUT",
+    "ROW_RESULTS",
+    "SPACES",
+    "VECTOR",
+    "VERSION",
+    "WEIGHTS",
+    "WORK",
+    "Access",
+    "Begin",
+    "Combine",
+    "Command",
+    "End",
+    "Engine",
+    "Entry",
+    "ErrorCode",
+    "Gather",
+    "Instruction",
+    "Matrix",
+    "Move",
+    "Opcode",
+    "Operand",
+    "Parameters",
+    "Reduce",
+    "Register",
+    "Requantize",
+    "Rounding",
+    "Row",
+    "Space",
+    "Vector",
+    "Weights",
+    "begin",
+    "configuration_words",
+    "lacking",
+    "used_bits",
+]

@@ -3,5 +3,14 @@
 from eightfold.model.graph import Graph, Operator, Quantization, Tensor, Variable
 from eightfold.model.reader import named, normalize_dimensions, read_model, with_shapes
 
-__all__ = ["Graph", "Operator", "Quantization", "Tensor", "Variable", "named"]
-__all__ += ["normalize_dimensions", "read_model", "with_shapes"]
+__all__ = [
+    "Graph",
+    "Operator",
+    "Quantization",
+    "Tensor",
+    "Variable",
+    "named",
+    "normalize_dimensions",
+    "read_model",
+    "with_shapes",
+]

@@ -41,8 +41,31 @@ from eightfold.operators.run import (
     run_operator,
 )
 
-__all__ = ["OPERATORS", "SPEC_ROWS", "SUPPORTED", "Finding", "Limits", "Node", "OperatorCall"]
-__all__ += ["check_model", "check_prepared", "count_macs", "explain_element", "findings_as_json"]
-__all__ += ["has_violation", "host_operators", "load_int8", "load_model", "open_operands"]
-__all__ += ["prepare", "quantization_of", "render", "run_graph", "run_graphs", "run_operator"]
-__all__ += ["spec_row", "unsupported", "window_of"]
+__all__ = [
+    "OPERATORS",
+    "SPEC_ROWS",
+    "SUPPORTED",
+    "Finding",
+    "Limits",
+    "Node",
+    "OperatorCall",
+    "check_model",
+    "check_prepared",
+    "count_macs",
+    "explain_element",
+    "findings_as_json",
+    "has_violation",
+    "host_operators",
+    "load_int8",
+    "load_model",
+    "open_operands",
+    "prepare",
+    "quantization_of",
+    "render",
+    "run_graph",
+    "run_graphs",
+    "run_operator",
+    "spec_row",
+    "unsupported",
+    "window_of",
+]

@@ -9,5 +9,15 @@ from eightfold.synth.flow import run_synthesis
 from eightfold.synth.jobs import DEFAULT_JOBS, Job, main_jobs, main_liberty
 from eightfold.synth.report import SynthesisResult, markdown_table, write_between_markers
 
-__all__ = ["DEFAULT_JOBS", "FAMILIES", "Device", "Job", "SynthesisResult", "main_jobs"]
-__all__ += ["main_liberty", "markdown_table", "run_synthesis", "write_between_markers"]
+__all__ = [
+    "DEFAULT_JOBS",
+    "FAMILIES",
+    "Device",
+    "Job",
+    "SynthesisResult",
+    "main_jobs",
+    "main_liberty",
+    "markdown_table",
+    "run_synthesis",
+    "write_between_markers",
+]
