@@ -36,8 +36,23 @@ from eightfold.golden.requantize import requantize
 from eightfold.isa import Combine, Reduce
 
 OF_ONE_BYTE = (
-    *("ABS", "ELU", "EXP", "GELU", "HARD_SWISH", "LEAKY_RELU", "LOG", "LOGISTIC", "NEG"),
-    *("QUANTIZE", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "RSQRT", "SQRT", "TANH"),
+    "ABS",
+    "ELU",
+    "EXP",
+    "GELU",
+    "HARD_SWISH",
+    "LEAKY_RELU",
+    "LOG",
+    "LOGISTIC",
+    "NEG",
+    "QUANTIZE",
+    "RELU",
+    "RELU6",
+    "RELU_0_TO_1",
+    "RELU_N1_TO_1",
+    "RSQRT",
+    "SQRT",
+    "TANH",
 )
 """Operators that are functions of one byte, which `table` lowers."""
 
