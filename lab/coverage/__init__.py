@@ -14,11 +14,11 @@ from collections.abc import Collection, Iterator, Mapping
 from eightfold.campaign.coverage import Bin
 from eightfold.compiler import Compiled
 from eightfold.model import Graph
+from eightfold.model.graph import Arrays
 from lab.coverage.computing import COMPUTING
 from lab.coverage.copying import COPYING
 from lab.coverage.points import Point, Sample
 from lab.coverage.requantizations import PAIR_SHIFTS, Labels, accelerator_labels, reference_labels
-from lab.hostile.subject import Tensors
 
 POINTS: dict[str, list[Point]] = COMPUTING | COPYING
 """Points by operator."""
@@ -53,7 +53,7 @@ def every_bin() -> list[Bin]:
     ]
 
 
-def covered(graph: Graph, compiled: Compiled, inputs: Tensors, results: Tensors) -> Counter[Bin]:
+def covered(graph: Graph, compiled: Compiled, inputs: Arrays, results: Arrays) -> Counter[Bin]:
     """Return how many operators of a graph that has run have shown each bin.
 
     ``inputs``, ``results``: tensors by index; ``results`` are the accelerator's.

@@ -9,10 +9,10 @@ import numpy as np
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.windows import Window
 from eightfold.model import Graph, Operator
+from eightfold.model.graph import Arrays
 from eightfold.operators import OperatorCall
 from eightfold.target.config import AcceleratorConfig
 from lab.coverage.requantizations import PAIR_SHIFTS, SATURATIONS, TIES, Labels
-from lab.hostile.subject import Tensors
 
 
 class Sample(OperatorCall):
@@ -27,7 +27,7 @@ class Sample(OperatorCall):
         self,
         graph: Graph,
         operator: Operator,
-        values: Tensors,
+        values: Arrays,
         config: AcceleratorConfig,
         labels: Mapping[str, Labels],
     ) -> None:

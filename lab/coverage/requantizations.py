@@ -22,11 +22,12 @@ from eightfold.golden.rounding import ROUNDINGS, round_half_away, rounding_shift
 from eightfold.isa import Space
 from eightfold.isa.decode import Decoded
 from eightfold.model import Graph, Operator
+from eightfold.model.graph import Arrays
 from eightfold.operators import run_operator
 from eightfold.sim.machine import matrix as matrix_model
 from eightfold.sim.machine import vector as vector_model
 from eightfold.sim.machine.machine import Machine
-from lab.hostile.subject import Tensors, run_on
+from lab.hostile.subject import run_on
 
 Labels = defaultdict[str, set[str]]
 """Bins by the name of the point that has them."""
@@ -140,7 +141,7 @@ class _Traced(Machine):
             super().execute(command)
 
 
-def accelerator_labels(compiled: Compiled, inputs: Tensors, results: Tensors) -> dict[int, Labels]:
+def accelerator_labels(compiled: Compiled, inputs: Arrays, results: Arrays) -> dict[int, Labels]:
     """Return the bins of the requantizations of each operator, by its index.
 
     The commands run on the machine in numpy, and must leave the ``results`` there that the
@@ -155,7 +156,7 @@ def accelerator_labels(compiled: Compiled, inputs: Tensors, results: Tensors) ->
     return machine.labels
 
 
-def reference_labels(graph: Graph, operator: Operator, values: Tensors) -> Labels:
+def reference_labels(graph: Graph, operator: Operator, values: Arrays) -> Labels:
     """Return the bins of what the reference rounds and clamps of a function of one byte."""
     labels: Labels = defaultdict(set)
     with _noting(labels):

@@ -3,7 +3,7 @@
 import traceback
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from eightfold.estimate import estimate_network
 from eightfold.golden.quantization import Reference
 from eightfold.isa import Space
 from eightfold.model import Graph, Tensor, read_model
+from eightfold.model.graph import Arrays
 from eightfold.operators import (
     Limits,
     check_model,
@@ -35,12 +36,9 @@ from eightfold.sim.machine.machine import Machine
 from eightfold.sim.machine.tokens import check_tokens
 from eightfold.target.config import AcceleratorConfig
 
-Tensors = Mapping[int, np.ndarray]
-"""Arrays by the index of their tensor."""
-
 
 def run_compiled(
-    compiled: Compiled, graph: Graph, inputs: Tensors, seed: int = 0
+    compiled: Compiled, graph: Graph, inputs: Arrays, seed: int = 0
 ) -> dict[int, np.ndarray]:
     """Return what a stream leaves in the arena, after a proof that its tokens suffice.
 
@@ -60,7 +58,7 @@ def run_compiled(
 Kind = TypeVar("Kind", bound=Machine)
 
 
-def run_on(kind: Callable[..., Kind], compiled: Compiled, inputs: Tensors) -> Kind:
+def run_on(kind: Callable[..., Kind], compiled: Compiled, inputs: Arrays) -> Kind:
     """Return a machine of a kind that has run a stream on its model and inputs."""
     base = len(compiled.model)
     memory = np.zeros(base + compiled.arena, dtype=np.uint8)
@@ -74,7 +72,7 @@ def run_on(kind: Callable[..., Kind], compiled: Compiled, inputs: Tensors) -> Ki
 
 
 def run_prepared(
-    prepared: Prepared, inputs: Tensors, reference: Reference = "litert", seed: int = 0
+    prepared: Prepared, inputs: Arrays, reference: Reference = "litert", seed: int = 0
 ) -> dict[int, np.ndarray]:
     """Return the inputs and what a network's streams leave, by tensors of the rewritten graph.
 
@@ -110,7 +108,7 @@ class MachineSession(Session):
         self,
         graph: Graph,
         network: CompiledNetwork,
-        batch: Sequence[Tensors],
+        batch: Sequence[Arrays],
         *,
         in_golden: InGolden,
         **_: Any,
@@ -156,7 +154,7 @@ class Step:
     tensors: dict[int, np.ndarray] = field(default_factory=dict)
 
 
-def examine(content: bytes, given: Tensors, folder: str) -> Iterator[Step]:
+def examine(content: bytes, given: Arrays, folder: str) -> Iterator[Step]:
     """Do each of `STEPS` with a file and yield how it ended.
 
     ``given``: arrays for inputs by tensor index; what does not fit an input is drawn instead.
@@ -230,7 +228,7 @@ def inferences(graph: Graph) -> int:
     return 2 if graph.variables else 1
 
 
-def fitting_inputs(graph: Graph, given: Tensors) -> dict[int, np.ndarray]:
+def fitting_inputs(graph: Graph, given: Arrays) -> dict[int, np.ndarray]:
     """Return an array for each input: the given one where it fits, or one of small integers."""
     rng = np.random.default_rng(0)
     inputs = {}

@@ -14,9 +14,10 @@ import numpy as np
 
 from eightfold.common.child import Child, Closing, NoAnswer, ending
 from eightfold.model import normalize_dimensions
+from eightfold.model.graph import Arrays
 from eightfold.operators import load_model
 from eightfold.run.reference import oracle
-from lab.hostile.subject import STEPS, Step, Tensors, examine, fitting_inputs, inferences
+from lab.hostile.subject import STEPS, Step, examine, fitting_inputs, inferences
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Opinion:
     message: str = ""
 
 
-def ask_litert(content: bytes, given: Tensors, computed: Tensors) -> Iterator[Opinion]:
+def ask_litert(content: bytes, given: Arrays, computed: Arrays) -> Iterator[Opinion]:
     """Yield whether LiteRT runs a file and computes the same tensors.
 
     ``content``: a file that loads. ``given``: as for `lab.hostile.subject.examine`. ``computed``:
@@ -239,7 +240,7 @@ class Trial(Closing):
         self._litert.close()
         self._folder.cleanup()
 
-    def judge(self, content: bytes, given: Tensors) -> Verdict:
+    def judge(self, content: bytes, given: Arrays) -> Verdict:
         """Return the verdict on a file, with inputs by tensor index where they fit."""
         steps, end = self._subject.call(content, dict(given), self._folder.name)
         done = {step.name: step for step in steps}
@@ -262,7 +263,7 @@ class Trial(Closing):
             return Verdict(kind, names, opinion.message)
         return _compared(done) or Verdict("equal", names, "")
 
-    def _opinion(self, content: bytes, given: Tensors, computed: dict[int, np.ndarray]) -> Opinion:
+    def _opinion(self, content: bytes, given: Arrays, computed: dict[int, np.ndarray]) -> Opinion:
         opinions, end = self._litert.call(content, dict(given), computed)
         return opinions[0] if opinions else Opinion("aborted", end)
 

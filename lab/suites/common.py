@@ -18,7 +18,7 @@ from eightfold.common.errors import InputError
 from eightfold.common.program import CONFIG_HELP
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
-from eightfold.model.graph import Operator
+from eightfold.model.graph import Arrays, Operator
 from eightfold.operators import explain_element, load_model, run_graph
 from eightfold.run.reference.oracle import OracleRejected, differ, litert_tensors, with_state
 from eightfold.run.reference.runtimes import RUNTIMES
@@ -26,7 +26,6 @@ from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.system import system_design
 from eightfold.target.config import PRESETS, AcceleratorConfig
 from lab.gates import accelerator_source, levels_of
-from lab.hostile.subject import Tensors
 from lab.netlist_option import HELP
 
 ODD = "odd"
@@ -223,8 +222,8 @@ def golden_case(
     unit: Unit,
     seed: int,
     model: bytes,
-    inputs: Tensors,
-    further: Callable[[Graph, Tensors], Found] = lambda graph, values: None,
+    inputs: Arrays,
+    further: Callable[[Graph, Arrays], Found] = lambda graph, values: None,
 ) -> Case:
     """Compare golden with the kernels of the unit's reference on every tensor of a model.
 
@@ -279,7 +278,7 @@ def together_or_alone(
     return [case for one in alone for case in together_or_alone(simulate, *one, None)]
 
 
-def compared_case(seed: int, operator: str, model: bytes, inputs: Tensors, found: Found) -> Case:
+def compared_case(seed: int, operator: str, model: bytes, inputs: Arrays, found: Found) -> Case:
     if found is None:
         return Case(seed=seed, operator=operator, verdict="passed")
     message, evidence = found
@@ -311,7 +310,7 @@ def first_difference(got: np.ndarray, expected: np.ndarray) -> tuple[int, ...] |
     return tuple(int(i) for i in places[0]) if len(places) else None
 
 
-def against_golden(graph: Graph, got: Tensors, golden: Tensors) -> Found:
+def against_golden(graph: Graph, got: Arrays, golden: Arrays) -> Found:
     """Compare what RTL has computed of a graph with golden's tensors, as `compare` does."""
     return compare(graph, graph.operators, golden, got, golden, ("RTL", "golden"))
 
@@ -319,9 +318,9 @@ def against_golden(graph: Graph, got: Tensors, golden: Tensors) -> Found:
 def compare(
     graph: Graph,
     operators: Iterable[Operator],
-    values: Tensors,
-    got: Tensors,
-    expected: Tensors,
+    values: Arrays,
+    got: Arrays,
+    expected: Arrays,
     names: tuple[str, str],
 ) -> Found:
     """Compare the results of operators in their order.

@@ -20,13 +20,14 @@ from eightfold.compiler.passes import Prepared, prepare
 from eightfold.compiler.rewrite.draft import rebuild
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
+from eightfold.model.graph import Arrays
 from eightfold.operators import load_model, run_graph
 from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.sim.simulator.system import Run, RunResult, run_system
 from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from lab.gates import accelerator_source
-from lab.hostile.subject import Tensors, fitting_inputs, run_compiled, run_prepared
+from lab.hostile.subject import fitting_inputs, run_compiled, run_prepared
 from lab.suites import common
 from lab.suites.common import Drawn, Found
 from lab.suites.operators import MOST_ELEMENTS
@@ -63,7 +64,7 @@ def in_golden(unit: Unit, seed: int, budget: Budget) -> Case:
     except Exception as error:
         return error_case(seed, "", error)
 
-    def on_machine(graph: Graph, values: Tensors) -> Found:
+    def on_machine(graph: Graph, values: Arrays) -> Found:
         reference = cast(Reference, unit.reference)
         return differs_on_machine(graph, values, seed, reference) if is_odd(seed) else None
 
@@ -76,9 +77,9 @@ class Network(Drawn):
     """A random network that is one stream, and inputs, of which RTL runs each."""
 
     stream: Compiled
-    batch: Sequence[Tensors]
+    batch: Sequence[Arrays]
 
-    def arena(self, given: Tensors) -> dict[int, np.ndarray]:
+    def arena(self, given: Arrays) -> dict[int, np.ndarray]:
         """Return what lies in the arena before a run, by offset."""
         tensors = {**self.graph.initial_state(), **given}
         return {offset: tensors[tensor] for tensor, offset in self.stream.inputs.items()}
@@ -122,7 +123,7 @@ def _for_accelerator(unit: Unit) -> frozenset[str]:
     return HARDWARE - RUNTIMES[unit.reference].lacks
 
 
-def _others(rng: np.random.Generator, inputs: Tensors) -> Tensors:
+def _others(rng: np.random.Generator, inputs: Arrays) -> Arrays:
     """Return other codes for the inputs that are codes."""
     return {
         tensor: rng.integers(0, 256, array.shape).astype(np.uint8).view(array.dtype)
@@ -132,7 +133,7 @@ def _others(rng: np.random.Generator, inputs: Tensors) -> Tensors:
     }
 
 
-def _compiled(unit: Unit, seed: int, model: bytes, batch: Sequence[Tensors]) -> Network:
+def _compiled(unit: Unit, seed: int, model: bytes, batch: Sequence[Arrays]) -> Network:
     graph = load_model(model)
     reference = cast(Reference, unit.reference)
     (stream,) = compile_network(graph, unit.configuration(), reference, keep=True).streams
@@ -157,7 +158,7 @@ def _on_rtl(unit: Unit, trace: Path | None, budget: Budget) -> list[Case]:
 def _smaller(unit: Unit, made: Network, case: Case, budget: Budget) -> Case:
     """Return the case with the fewest operators that fail in a simulation of their own."""
 
-    def judge(model: bytes, inputs: Tensors) -> Case:
+    def judge(model: bytes, inputs: Arrays) -> Case:
         try:
             part = _compiled(unit, made.seed, model, [inputs])
             return _simulated(unit, [part], None)[0]
@@ -191,7 +192,7 @@ def _compared(unit: Unit, made: Network, runs: Sequence[dict[int, np.ndarray]]) 
     return Case(seed=made.seed, verdict="passed")
 
 
-Judge = Callable[[bytes, Tensors], Case]
+Judge = Callable[[bytes, Arrays], Case]
 """Gives the case of a model and its inputs."""
 
 WHOLE = "whole.tflite"
@@ -201,7 +202,7 @@ WHOLE = "whole.tflite"
 def smaller_network(
     case: Case,
     model: bytes,
-    inputs: Tensors,
+    inputs: Arrays,
     judge: Judge,
     budget: Budget,
     reference: str = "litert",
@@ -300,7 +301,7 @@ def simulate_together(
     return found
 
 
-def differs_on_machine(graph: Graph, values: Tensors, seed: int, reference: Reference) -> Found:
+def differs_on_machine(graph: Graph, values: Arrays, seed: int, reference: Reference) -> Found:
     """Return what commands for a random configuration compute otherwise than golden; None: nothing.
 
     Once of the network as it is, layer by layer if it fits, and once of the network as rewritten.
@@ -327,7 +328,7 @@ def differs_on_machine(graph: Graph, values: Tensors, seed: int, reference: Refe
 
 
 def _rewritten(
-    prepared: Prepared, values: Tensors, seed: int, reference: Reference
+    prepared: Prepared, values: Arrays, seed: int, reference: Reference
 ) -> dict[int, np.ndarray]:
     """Return what a network's streams compute, one after the other; every tensor that was kept."""
     rewritten = prepared.rewritten

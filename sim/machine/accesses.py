@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.isa.decode import CommandError, Decoded
-from eightfold.isa.vector_fields import reads_b, run_length, used_tables
+from eightfold.isa.vector_fields import Fields, reads_b, run_length, used_tables
 from eightfold.sim.machine.matrix import group_lanes
 from eightfold.sim.machine.vector import inside, operand_addresses
 from eightfold.target.config import AcceleratorConfig
-
-Fields = Mapping[str, int]
 
 TABLE_BYTES = 4 * 256
 

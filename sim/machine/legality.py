@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.isa.decode import LOOPS, CommandError, Decoded, command_places, read
-from eightfold.isa.vector_fields import has_one_result, is_on_rows, resumes, run_length, used_tables
+from eightfold.isa.vector_fields import (
+    Fields,
+    has_one_result,
+    is_on_rows,
+    resumes,
+    run_length,
+    used_tables,
+)
 from eightfold.sim.machine.accesses import index_starts, move_starts
 from eightfold.sim.machine.matrix import MatrixRun, group_lanes
 from eightfold.sim.machine.vector import targets
@@ -58,9 +65,6 @@ def check_legal(config: AcceleratorConfig, command: Decoded) -> None:
         for wrong, code, text in checks[command.opcode](config, f):
             if wrong:
                 raise CommandError(code, command.number, text)
-
-
-Fields = Mapping[str, int]
 
 
 def _check_weights(config: AcceleratorConfig, f: Fields) -> Iterator[_Check]:
