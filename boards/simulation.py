@@ -14,6 +14,7 @@ from litex.soc.integration.soc_core import SoCCore
 
 from eightfold.boards.host import Board, open_board
 from eightfold.boards.soc import BlockRam, Dram, HostedSoC, Memory, elaborate, without_comments
+from eightfold.common.child import run_to_end
 from eightfold.common.errors import InputError
 from eightfold.sim.simulator.cache import cached, content_key
 from eightfold.sim.simulator.toolchain import (
@@ -155,9 +156,7 @@ def build(files: Mapping[str, str]) -> Path:
         sources = [name for name in texts if name.endswith((".v", ".cpp"))]
         compiled = ["make", "-f", "Vsoc.mk", *optimisation().split(), "Vsoc"]
         for command in ([program, *options, *sources], compiled):
-            done = subprocess.run(
-                command, cwd=folder, env=variables, capture_output=True, text=True, check=False
-            )
+            done = run_to_end(command, cwd=folder, env=variables)
             if done.returncode:
                 raise InputError(f"{command[0]} fails:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
         for path in folder.iterdir():

@@ -1,7 +1,6 @@
 """Adapters that come with the kit: LiteRT's kernels, other runtimes, golden, our accelerator."""
 
 import contextlib
-import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import tflite
 
+from eightfold.common.child import run_to_end
 from eightfold.common.errors import InputError
 from eightfold.common.extras import missing_package, needs_extra, require_module
 from eightfold.conformance.adapters.adapter import Inputs, ModelRunner, UnitAdapter
@@ -134,12 +134,7 @@ class Tosa(_Packaged):
                 raise Refused from None  # the reason has been printed
             program = distribution("tosa-tools").locate_file("bin/tosa-opt")
             words = ["--tosa-serialize", "--tosa-flatbuffer-filename=model.tosa", "model.mlirbc"]
-            done = subprocess.run(
-                [str(program), *words, "-o", "model.mlir"],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = run_to_end([str(program), *words, "-o", "model.mlir"])
             if "dialect 'tfl' is unknown" in done.stderr:
                 raise Refused("the converter leaves operators of TFLite as they are")
             if done.returncode:
