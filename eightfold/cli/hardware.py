@@ -176,6 +176,13 @@ def _waivers(source: Path) -> list[Path]:
     metavar="SEED",
     help="Keep RAM blocks and multipliers of all seeds where this seed places them.",
 )
+@click.option(
+    "--rounds",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    help="How often cells of late paths are moved and routed again at most, on ecp5.",
+)
 @click.option("--speed", type=click.Choice(["6", "7", "8"]), default="6", show_default=True)
 @click.option(
     "--family",
@@ -205,6 +212,7 @@ def synth(
     count: int,
     chosen: tuple[int, ...],
     blocks_of: int | None,
+    rounds: int,
     speed: str,
     family: str,
     output: Path,
@@ -226,6 +234,7 @@ def synth(
         config,
         seeds=tuple(dict.fromkeys(chosen)) or range(1, count + 1),
         blocks=blocks_of,
+        rounds=rounds,
         speed=int(speed),
         family=family,
         out=output,

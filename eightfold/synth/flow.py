@@ -1,7 +1,8 @@
 """One unit through synthesis, place and route, with results kept by content.
 
 A full device is placed in half an hour and routed in one or two: two calls of nextpnr, so that
-routing that was stopped starts again.
+routing that was stopped starts again. On ECP5 cells of the late paths are then moved, and their
+wires routed again, as long as that makes the clock faster (`eightfold.synth.relocate`).
 
 RAM blocks and multipliers have few places, and may be put where another placement put them. A unit
 that fills the device always has such a floorplan: nextpnr's electrostatic placer finds better
@@ -11,8 +12,9 @@ the figures.
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from eightfold.rtl.verilog import unit_verilog
 from eightfold.synth.area import Area, area_of, cells_of, parts_of
 from eightfold.synth.device import Device
 from eightfold.synth.netlist import top_module
+from eightfold.synth.paths import Delays
+from eightfold.synth.relocate import Relocation
 from eightfold.synth.report import SynthesisResult, Timing, slow_end_points, timing_of
 from eightfold.synth.rewrite import register_ports, rewrite
 from eightfold.synth.tools import (
@@ -35,6 +39,9 @@ from eightfold.synth.tools import (
     synthesize,
 )
 from eightfold.target.config import AcceleratorConfig
+
+ROUNDS = 5
+"""How often cells of late paths are moved at most, unless somebody says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +94,19 @@ class PlaceAndRoute:
     @property
     def router(self) -> list[str]:
         """Return nextpnr's options for the routing."""
-        options = ["--json", self.placed, "--no-pack", "--no-place"]
-        report = ["--report", f"{self.name}.report.json", "--detailed-timing-report"]
-        return [*self._common, *options, *report]
+        return self.router_of(self.placed, self.name)
+
+    def router_of(self, netlist: str, stem: str) -> list[str]:
+        """Return nextpnr's options for the routing of a placed netlist into files ``stem.*``."""
+        options = ["--json", netlist, "--no-pack", "--no-place"]
+        report = ["--report", f"{stem}.report.json", "--detailed-timing-report"]
+        routed = ["--write", f"{stem}.routed.json", "--sdf", f"{stem}.sdf"]
+        return [*self._common, *options, *report, *(routed if self.relocates else [])]
+
+    @property
+    def relocates(self) -> bool:
+        """Whether cells of late paths are moved after the routing."""
+        return self.device.family == "ecp5"
 
     @property
     def _common(self) -> list[str]:
@@ -100,27 +117,89 @@ class PlaceAndRoute:
         return [*common, "--speed", str(self.speed), "--out-of-context", *files]
 
 
-def place_and_route(run: PlaceAndRoute, key: str, stage: Stage) -> Timing:
+def place_and_route(run: PlaceAndRoute, key: str, stage: Stage, rounds: int = ROUNDS) -> Timing:
     """Place and route, and return the clock; a step with ``key`` and options as before is kept.
 
     ``key`` is a digest of all else that the figures depend on: the netlist, the tool's version.
-    Raises InputError if nextpnr fails, or its package is missing.
+    ``rounds``: how often cells of late paths are moved at most. Raises InputError if nextpnr fails,
+    or its package is missing.
     """
-    placement = _placement(run, key)
+    routing = digest_of(_placement(run, key), *run.router)
+    rounds = rounds if run.relocates else 0
+    steps = [str(rounds), *own_steps("paths", "relocate")] if rounds else []
 
     def place_then_route() -> dict[str, Any]:
         placed = _place(run, key, stage)
-        routed = _nextpnr(run, run.router, "log", stage)
-        found = json.loads((run.folder / f"{run.name}.report.json").read_text(encoding="utf-8"))
-        mhz, path = timing_of(found, run.device.clock)
-        warnings = (*placed["warnings"], *routed["warnings"])
-        seconds = round(placed["seconds"] + routed["seconds"], 1)
-        slow = slow_end_points(found, run.device.clock)
-        timing = Timing(mhz=round(mhz, 2), path=path, seconds=seconds, warnings=warnings, slow=slow)
-        return asdict(timing)
+        first = _route(run, run.name, routing, stage, lambda: (run.placed, 0))
+        each = [first, *_relocate(run, first, digest_of(routing, *steps[1:]), stage, rounds)]
+        best = max(each, key=lambda timing: timing.mhz)
+        return asdict(
+            replace(
+                best,
+                moved=sum(timing.moved for timing in each[: each.index(best) + 1]),
+                seconds=round(placed["seconds"] + sum(timing.seconds for timing in each), 1),
+                warnings=(*placed["warnings"], *best.warnings),
+            )
+        )
 
     figures = run.folder / f"{run.name}.json"
-    return Timing.from_dict(kept(figures, digest_of(placement, *run.router), place_then_route))
+    return Timing.from_dict(kept(figures, digest_of(routing, *steps), place_then_route))
+
+
+def _relocate(
+    run: PlaceAndRoute, timing: Timing, key: str, stage: Stage, rounds: int
+) -> Iterator[Timing]:
+    """Move cells of late paths, route again, and so on until the clock gains less than 1 %."""
+    stems = [run.name, *(f"{run.name}-moved-{number}" for number in range(1, rounds + 1))]
+    for before, after in pairwise(stems):
+
+        def relocate(before: str = before, after: str = after) -> tuple[str, int]:
+            stage("late paths")
+            netlist = json.loads((run.folder / f"{before}.routed.json").read_text("utf-8"))
+            moved = Relocation(netlist, Delays.load(run.folder / f"{before}.sdf")).run()
+            (run.folder / f"{after}.json").write_text(json.dumps(netlist), encoding="utf-8")
+            return f"{after}.json", moved
+
+        mhz, key = timing.mhz, digest_of(key, after)
+        timing = _route(run, after, key, stage, relocate)
+        yield timing
+        if timing.mhz < 1.01 * mhz:
+            break
+
+
+def _route(
+    run: PlaceAndRoute,
+    stem: str,
+    key: str,
+    stage: Stage,
+    netlist: Callable[[], tuple[str, int]],
+) -> Timing:
+    """Route into files ``stem.*``, unless that is kept with ``key``.
+
+    ``netlist`` returns the file with the placed netlist, and how many cells it moved for it.
+    """
+
+    def route() -> dict[str, Any]:
+        begin = time.monotonic()
+        name, moved = netlist()
+        warnings = _nextpnr(run, run.router_of(name, stem), f"{stem}.log", stage)["warnings"]
+        found = json.loads((run.folder / f"{stem}.report.json").read_text(encoding="utf-8"))
+        mhz, path = timing_of(found, run.device.clock)
+        seconds = time.monotonic() - begin
+        slow = slow_end_points(found, run.device.clock)
+        return asdict(
+            Timing(
+                mhz=round(mhz, 2),
+                path=path,
+                seconds=seconds,
+                warnings=tuple(warnings),
+                slow=slow,
+                moved=moved,
+            )
+        )
+
+    routed = run.folder / f"{stem}.routed.json" if run.relocates else None
+    return Timing.from_dict(kept(run.folder / f"{stem}.kept", key, route, makes=routed))
 
 
 def _placement(run: PlaceAndRoute, key: str) -> str:
@@ -143,7 +222,7 @@ def _place(run: PlaceAndRoute, key: str, stage: Stage) -> dict[str, Any]:
             )
             fix_blocks(netlist, placed, fixed, run.device.family)
         stage("packing")
-        result = _nextpnr(run, run.placer, "place.log", stage)
+        result = _nextpnr(run, run.placer, f"{run.name}.place.log", stage)
         return result | {"seconds": seconds + result["seconds"]}
 
     figures = run.folder / f"{run.name}.placed.kept"
@@ -155,7 +234,7 @@ def _nextpnr(run: PlaceAndRoute, options: Sequence[str], log: str, stage: Stage)
     (run.folder / "clock.lpf").write_text(run.device.constraints, encoding="utf-8")
     begin = time.monotonic()
     nextpnr = find_tool(run.device.router)
-    warnings = run_tool(nextpnr, options, folder=run.folder, log=f"{run.name}.{log}", stage=stage)
+    warnings = run_tool(nextpnr, options, folder=run.folder, log=log, stage=stage)
     return {"seconds": time.monotonic() - begin, "warnings": warnings}
 
 
@@ -185,6 +264,7 @@ def run_synthesis(
     config_name: str,
     seeds: Sequence[int] = (1, 2, 3),
     blocks: int | None = None,
+    rounds: int = ROUNDS,
     speed: int = 6,
     family: str = "ecp5",
     out: Path = Path("build/synth"),
@@ -202,7 +282,8 @@ def run_synthesis(
 
     ``unit``: one that `eightfold.rtl.verilog.unit_verilog` knows, or another ``verilog`` in its
     place; ``blocks``: the seed whose placement decides where RAM blocks and multipliers are, None:
-    each its own. ``family``: one of `FAMILIES`; ``ecp5`` is placed and routed, Xilinx' too where
+    each its own. ``rounds``: how often cells of late paths are moved at most, on ECP5; 0: never.
+    ``family``: one of `FAMILIES`; ``ecp5`` is placed and routed, Xilinx' too where
     the system has nextpnr-himbaechel-xilinx on ``PATH``, the others get area figures, and so do all
     without ``route``. ``stage`` is told when a step begins. Raises InputError if the unit, family
     or speed grade is unknown, no seed is given, a tool is missing, or the unit does not fit the
@@ -238,7 +319,7 @@ def run_synthesis(
             for number, job in enumerate(jobs, start=1):
                 here = f"seed {number} of {len(jobs)}"
                 timing[job.seed] = place_and_route(
-                    job, key, lambda words, here=here: stage(f"{here}, {words}")
+                    job, key, lambda words, here=here: stage(f"{here}, {words}"), rounds
                 )
     except InputError as error:
         raise InputError(f"{unit} ({config_name}): {error}") from None

@@ -161,7 +161,9 @@ def _print(console: Console, results: Sequence[SynthesisResult], above: float | 
     for result in results:
         name = f"{result.unit} ({result.config_name})"
         if result.timing:
-            console.print(f"{name}: {result.slowest.path}", markup=False, soft_wrap=True)
+            slowest = result.slowest
+            moved = f" ({slowest.moved:,} cells moved after routing)" if slowest.moved else ""
+            console.print(f"{name}: {slowest.path}{moved}", markup=False, soft_wrap=True)
             if above is not None:
                 table = slow_table(result.slowest, [above])
                 console.print(table, markup=False, soft_wrap=True, highlight=False)

@@ -19,7 +19,7 @@ class Timing:
     """Place and route with one seed, which took ``seconds`` when it ran.
 
     ``mhz``: highest clock, register to register; ``path``: what limits it; ``slow``: as
-    `slow_end_points`.
+    `slow_end_points`; ``moved``: cells that were moved after the routing.
     """
 
     mhz: float
@@ -27,6 +27,7 @@ class Timing:
     seconds: float
     warnings: tuple[str, ...] = ()
     slow: Mapping[str, list[float]] = field(default_factory=dict)
+    moved: int = 0
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any]) -> "Timing":

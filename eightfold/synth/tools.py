@@ -161,9 +161,10 @@ _STEPS = ("area", "carry", "netlist", "rewrite")
 """Modules that netlist and figures depend on between the tools."""
 
 
-def own_steps() -> list[str]:
-    """Return the source of the steps between the tools, as part of the keys."""
-    return [Path(__file__).with_name(f"{step}.py").read_text(encoding="utf-8") for step in _STEPS]
+def own_steps(*names: str) -> list[str]:
+    """Return the source of steps between the tools, as part of the keys: those of the netlist."""
+    steps = names or _STEPS
+    return [Path(__file__).with_name(f"{step}.py").read_text(encoding="utf-8") for step in steps]
 
 
 def digest_of(*parts: str) -> str:

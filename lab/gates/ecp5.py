@@ -11,6 +11,8 @@ from eightfold.rtl.verilog import run_yosys
 from eightfold.sim.simulator.cache import cached, content_key
 from eightfold.synth.device import Device
 from eightfold.synth.netlist import Cell, Wire, top_module
+from eightfold.synth.paths import Delays
+from eightfold.synth.relocate import Relocation
 from eightfold.synth.rewrite import rewrite
 from eightfold.synth.tools import find_tool, run_tool
 from lab.gates.verilog import to_verilog
@@ -133,7 +135,8 @@ def _tied(cell: Cell) -> Cell:
         for name, level in cell["parameters"].items()
         if level.strip() in ("0", "1") and (port := name.removesuffix("MUX")) != name
     }
-    return {**cell, "connections": cell["connections"] | tied}
+    ways = cell["port_directions"] | dict.fromkeys(tied, "input")
+    return {**cell, "port_directions": ways, "connections": cell["connections"] | tied}
 
 
 def mapped(text: str, top: str) -> str:
@@ -149,10 +152,11 @@ def rewritten(text: str, top: str) -> str:
 
 
 def routed(text: str, top: str) -> str:
-    """Return the Verilog of a module's netlist as nextpnr wrote it after routing.
+    """Return the Verilog of a module's netlist as nextpnr wrote it after it was routed twice.
 
-    Constants at output ports are not in what it writes: they are ``x``. Raises InputError if
-    nextpnr is not installed, or fails.
+    In between the cells of late paths are moved or copied, as `eightfold.synth` does. Constants at
+    output ports are not in what it writes: they are ``x``. Raises InputError if nextpnr is not
+    installed, or fails.
     """
     netlist = synthesized(text, top)
     device = Device.load("ecp5")
@@ -162,12 +166,30 @@ def routed(text: str, top: str) -> str:
         folder = Path(name)
         (folder / "netlist.json").write_text(json.dumps(netlist), encoding="utf-8")
         options = [*device.nextpnr, *device.placer, "--out-of-context", "--timing-allow-fail"]
-        files = ["--json", "netlist.json", "--write", "routed.json"]
-        log = "nextpnr.log"
-        run_tool(nextpnr, [*options, *files], folder=folder, log=log, stage=lambda words: None)
-        placed = json.loads((folder / "routed.json").read_text(encoding="utf-8"))
+        files = ["--write", "routed.json", "--sdf", "routed.sdf"]
+
+        def route(*more: str) -> dict[str, Any]:
+            words = [*options, *files, *more]
+            run_tool(nextpnr, words, folder=folder, log="nextpnr.log", stage=lambda words: None)
+            return json.loads((folder / "routed.json").read_text(encoding="utf-8"))
+
+        first = route("--json", "netlist.json")
+        Relocation(first, Delays.load(folder / "routed.sdf"), stretch=2.0).run()
+        (folder / "moved.json").write_text(json.dumps(first), encoding="utf-8")
+        placed = route("--json", "moved.json", "--no-pack", "--no-place")
+    _name_ports(placed, first)
     unpack(placed)
     return to_verilog(placed, top)
+
+
+def _name_ports(netlist: dict[str, Any], first: dict[str, Any]) -> None:
+    """Give a netlist that nextpnr read again the ports that it had the first time, by net."""
+    nets = {net["bits"][0]: name for name, net in top_module(first)["netnames"].items()}
+    again = {name: net["bits"][0] for name, net in top_module(netlist)["netnames"].items()}
+    top_module(netlist)["ports"] = {
+        name: {**port, "bits": [again.get(nets.get(bit, ""), "x") for bit in port["bits"]]}
+        for name, port in top_module(first)["ports"].items()
+    }
 
 
 def synthesized(text: str, top: str) -> dict[str, Any]:

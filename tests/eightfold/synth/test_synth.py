@@ -181,6 +181,7 @@ def synthesize(folder: Path, verilog: str, family: str) -> tuple[SynthesisResult
         SMALL,
         config_name="small",
         seeds=[1],
+        rounds=0,
         family=family,
         out=folder,
         verilog=verilog,
@@ -214,7 +215,7 @@ def test_unit_is_routed_once_and_kept(tmp_path: Path) -> None:
     again, stages = synthesize(tmp_path, generate(Accumulator(), "unit"), "ecp5")
     assert again == figures
     assert stages == [], "nothing has changed, nothing runs"
-    for name in ("speed-6-seed-1.json", "clock.lpf"):
+    for name in ("speed-6-seed-1.json", "speed-6-seed-1.routed.json", "clock.lpf"):
         next(tmp_path.rglob(name)).unlink()
     again, stages = synthesize(tmp_path, generate(Accumulator(), "unit"), "ecp5")
     assert again.mhz == figures.mhz
@@ -226,6 +227,20 @@ def test_unit_is_routed_once_and_kept(tmp_path: Path) -> None:
     assert again.mhz == figures.mhz, "what a step needs is made again"
     _, stages = synthesize(tmp_path, generate(Accumulator(subtract=True), "unit"), "ecp5")
     assert "synthesis" in stages
+
+
+@pytest.mark.nextpnr
+@pytest.mark.slow
+def test_late_paths_are_shortened_round_by_round(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"config_name": "x", "seeds": [1], "out": tmp_path}
+    options["verilog"] = generate(Accumulator(), "unit")
+    found = [run_synthesis("x", SMALL, rounds=rounds, **options) for rounds in (0, 1)]
+    assert found[0].timing[1].moved == 0 < found[1].timing[1].moved
+    assert found[0].mhz[1] < found[1].mhz[1]
+    next(tmp_path.rglob("speed-6-seed-1.json")).unlink()
+    stages: list[str] = []
+    assert run_synthesis("x", SMALL, rounds=1, stage=stages.append, **options) == found[1]
+    assert not any("routing" in words for words in stages), "each round is kept by itself"
 
 
 @pytest.mark.nextpnr
