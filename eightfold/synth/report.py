@@ -210,7 +210,7 @@ def document_part(results: Iterable[SynthesisResult]) -> str:
         if row.unit == "accelerator" and row.timing:
             name = f"the accelerator, {row.config_name}, on {row.device}"
             parts.append(f"\nComponents of {name}:\n\n{parts_table(row.parts)}")
-            if row.slowest.slow:
+            if any(max(delays) > 1000 / max(CLOCKS) for delays in row.slowest.slow.values()):
                 parts.append(
                     f"\nRegisters of {name} that a clock is too fast for, with the slowest seed:"
                     f"\n\n{slow_table(row.slowest, CLOCKS)}"
