@@ -126,12 +126,12 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage, rounds: int = RO
     """
     routing = digest_of(_placement(run, key), *run.router)
     rounds = rounds if run.relocates else 0
-    steps = [str(rounds), *own_steps("paths", "relocate")] if rounds else []
+    steps = own_steps("paths", "relocate") if rounds else []
 
     def place_then_route() -> dict[str, Any]:
         placed = _place(run, key, stage)
         first = _route(run, run.name, routing, stage, lambda: (run.placed, 0))
-        each = [first, *_relocate(run, first, digest_of(routing, *steps[1:]), stage, rounds)]
+        each = [first, *_relocate(run, first, digest_of(routing, *steps), stage, rounds)]
         best = max(each, key=lambda timing: timing.mhz)
         return asdict(
             replace(
@@ -143,7 +143,8 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage, rounds: int = RO
         )
 
     figures = run.folder / f"{run.name}.json"
-    return Timing.from_dict(kept(figures, digest_of(routing, *steps), place_then_route))
+    whole = digest_of(routing, str(rounds), *steps)
+    return Timing.from_dict(kept(figures, whole, place_then_route))
 
 
 def _relocate(

@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,9 @@ class Floor:
         logic = [name for name in self.cells if self._type(name) == "TRELLIS_COMB"]
         memory = [name for name in logic if self._mode(name) in ("DPRAM", "RAMW_BLOCK")]
         self.free = {self.tiles[name] for name in logic} - {self.tiles[name] for name in memory}
-        self._blocks = {key for key in self._bels if key[2].startswith("EBR")}
+        blocks = [key for key in self._bels if key[2].startswith("EBR")]
+        self._columns = {x: bel for x, _, bel in blocks}
+        self._rows = {y for _, y, _ in blocks}
         self._units = self._find_units()
         self._wire = free_net(self.top)
         self._rewired: dict[str, list[tuple[Pin, list[Any]]]] = {}
@@ -107,8 +110,8 @@ class Floor:
 
     def copy_lut(self, cell: str) -> Unit:
         """Add a copy of a LUT, which has no place and no reader yet."""
-        number = sum(name in self.cells for name in (f"{cell}$copy{n}" for n in range(99)))
-        name = f"{cell}$copy{number}"
+        names = (f"{cell}$copy{number}" for number in count())
+        name = next(name for name in names if name not in self.cells)
         self.cells[name] = copy.deepcopy(self.cells[cell])
         self.cells[name]["connections"]["F"] = [self._wire]
         self.top["netnames"][name] = {"hide_name": 1, "bits": [self._wire], "attributes": {}}
@@ -154,8 +157,8 @@ class Floor:
         """
         low, high = np.min(near, axis=0), np.max(near, axis=0)
         if self._type(unit.cells[0]) == "DP16KD":
-            columns, rows = {x for x, _, _ in self._blocks}, {y for _, y, _ in self._blocks}
-            places = [(x, y) for x in columns for y in rows if self.place(unit, (x, y), absent)]
+            tiles = [(x, y) for x in self._columns for y in self._rows]
+            places = [tile for tile in tiles if self.place(unit, tile, absent)]
             x, y = (low + high) / 2
             return sorted(places, key=lambda t: (abs(t[0] - x) + abs(t[1] - y), t))[:SPOTS]
         (x0, y0), (x1, y1) = low - 3, high + 3
@@ -172,10 +175,10 @@ class Floor:
         x, y = tile
         kinds = [self._type(cell) for cell in unit.cells]
         if kinds == ["DP16KD"]:
-            bels = {bel for at, _, bel in self._blocks if at == x}
-            inside = any(row == y for _, row, _ in self._blocks)
-            free = [bel for bel in bels if inside and self._at(x, y, bel, absent) is None]
-            return [f"X{x}/Y{y}/{bel}" for bel in free]
+            bel = self._columns.get(x)
+            if bel is None or y not in self._rows or self._at(x, y, bel, absent):
+                return []
+            return [f"X{x}/Y{y}/{bel}"]
         if tile not in self.free:
             return []
         register = next((c for c in unit.cells if self._type(c) == "TRELLIS_FF"), None)

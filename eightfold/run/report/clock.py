@@ -31,8 +31,8 @@ MEASURED = {
     "nano": Clock(111, "slowest of 3 routings on an ECP5 LFE5U-85F, docs/synthesis.md"),
     "base": Clock(86, "a single routing on an ECP5 LFE5U-85F, docs/synthesis.md"),
 }
-"""By preset, rounded down; the others have not been routed as they are. ``make synth
-CONFIG=<preset>`` measures them again, with ``SEEDS`` from each of so many random starts."""
+"""By preset, rounded down; the others have not been routed as they are. The commands that measure
+them again stand beside them in docs/synthesis.md."""
 
 
 def clock_of(config: AcceleratorConfig, mhz: float | None = None) -> Clock | None:
