@@ -181,7 +181,7 @@ def _waivers(source: Path) -> list[Path]:
     type=click.IntRange(0),
     default=5,
     show_default=True,
-    help="How often cells of late paths are moved and routed again at most, on ecp5.",
+    help="How often cells of late paths are moved and routed again at most, on ecp5; 0: they stay.",
 )
 @click.option("--speed", type=click.Choice(["6", "7", "8"]), default="6", show_default=True)
 @click.option(

@@ -1,8 +1,10 @@
 """One unit through synthesis, place and route, with results kept by content.
 
 A full device is placed in half an hour and routed in one or two: two calls of nextpnr, so that
-routing that was stopped starts again. On ECP5 cells of the late paths are then moved, and their
-wires routed again, as long as that makes the clock faster (`eightfold.synth.relocate`).
+routing that was stopped starts again. On ECP5 cells of the late paths are moved
+(`eightfold.synth.relocate`): before routing by the delays that nextpnr estimates; after it by those
+of the wires, which are then routed again, as long as that makes the clock faster. A unit that fills
+the device is routed once, because each wire that is routed again there takes places of others.
 
 RAM blocks and multipliers have few places, and may be put where another placement put them. A unit
 that fills the device always has such a floorplan: nextpnr's electrostatic placer finds better
@@ -89,7 +91,8 @@ class PlaceAndRoute:
         """Return nextpnr's options for the placement."""
         options = self.device.block_placer if self.floorplan else self.device.placer
         files = ["--json", self.netlist, "--no-route", "--write", self.placed]
-        return [*self._common, *options, *files]
+        delays = ["--sdf", f"{self.name}.placed.sdf"] if self.relocates else []
+        return [*self._common, *options, *files, *delays]
 
     @property
     def router(self) -> list[str]:
@@ -100,13 +103,13 @@ class PlaceAndRoute:
         """Return nextpnr's options for the routing of a placed netlist into files ``stem.*``."""
         options = ["--json", netlist, "--no-pack", "--no-place"]
         report = ["--report", f"{stem}.report.json", "--detailed-timing-report"]
-        routed = ["--write", f"{stem}.routed.json", "--sdf", f"{stem}.sdf"]
+        routed = ["--write", f"{stem}.routed.json", "--sdf", f"{stem}.routed.sdf"]
         return [*self._common, *options, *report, *(routed if self.relocates else [])]
 
     @property
     def relocates(self) -> bool:
-        """Whether cells of late paths are moved after the routing."""
-        return self.device.family == "ecp5"
+        """Whether cells of late paths are moved."""
+        return self.device.family == "ecp5" and not self.floorplan
 
     @property
     def _common(self) -> list[str]:
@@ -121,17 +124,23 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage, rounds: int = RO
     """Place and route, and return the clock; a step with ``key`` and options as before is kept.
 
     ``key`` is a digest of all else that the figures depend on: the netlist, the tool's version.
-    ``rounds``: how often cells of late paths are moved at most. Raises InputError if nextpnr fails,
-    or its package is missing.
+    ``rounds``: how often cells of late paths are moved and routed again at most; 0: none is moved,
+    before routing neither. Raises InputError if nextpnr fails, or its package is missing.
     """
-    routing = digest_of(_placement(run, key), *run.router)
     rounds = rounds if run.relocates else 0
     steps = own_steps("paths", "relocate") if rounds else []
+    routing = digest_of(_placement(run, key), *run.router, *steps)
+
+    def relocate() -> tuple[str, int]:
+        names = f"{run.name}.placed", f"{run.name}.moved"
+        return _relocate(run.folder, *names, stage, Relocation.run_on)
 
     def place_then_route() -> dict[str, Any]:
         placed = _place(run, key, stage)
-        first = _route(run, run.name, routing, stage, lambda: (run.placed, 0))
-        each = [first, *_relocate(run, first, digest_of(routing, *steps), stage, rounds)]
+        netlist = relocate if rounds else lambda: (run.placed, 0)
+        first = _route(run, run.name, routing, stage, netlist)
+        again = 0 if run.device.block_placer else rounds
+        each = [first, *_route_again(run, first, routing, stage, again)]
         best = max(each, key=lambda timing: timing.mhz)
         return asdict(
             replace(
@@ -147,7 +156,7 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage, rounds: int = RO
     return Timing.from_dict(kept(figures, whole, place_then_route))
 
 
-def _relocate(
+def _route_again(
     run: PlaceAndRoute, timing: Timing, key: str, stage: Stage, rounds: int
 ) -> Iterator[Timing]:
     """Move cells of late paths, route again, and so on until the clock gains less than 1 %."""
@@ -155,17 +164,24 @@ def _relocate(
     for before, after in pairwise(stems):
 
         def relocate(before: str = before, after: str = after) -> tuple[str, int]:
-            stage("late paths")
-            netlist = json.loads((run.folder / f"{before}.routed.json").read_text("utf-8"))
-            moved = Relocation(netlist, Delays.load(run.folder / f"{before}.sdf")).run()
-            (run.folder / f"{after}.json").write_text(json.dumps(netlist), encoding="utf-8")
-            return f"{after}.json", moved
+            return _relocate(run.folder, f"{before}.routed", after, stage, Relocation.run)
 
         mhz, key = timing.mhz, digest_of(key, after)
         timing = _route(run, after, key, stage, relocate)
         yield timing
         if timing.mhz < 1.01 * mhz:
             break
+
+
+def _relocate(
+    folder: Path, before: str, after: str, stage: Stage, move: Callable[[Relocation], int]
+) -> tuple[str, int]:
+    """Move cells of late paths in files ``before.*``; return the new netlist's and how many."""
+    stage("late paths")
+    netlist = json.loads((folder / f"{before}.json").read_text(encoding="utf-8"))
+    moved = move(Relocation(netlist, Delays.load(folder / f"{before}.sdf")))
+    (folder / f"{after}.json").write_text(json.dumps(netlist), encoding="utf-8")
+    return f"{after}.json", moved
 
 
 def _route(
@@ -283,7 +299,7 @@ def run_synthesis(
 
     ``unit``: one that `eightfold.rtl.verilog.unit_verilog` knows, or another ``verilog`` in its
     place; ``blocks``: the seed whose placement decides where RAM blocks and multipliers are, None:
-    each its own. ``rounds``: how often cells of late paths are moved at most, on ECP5; 0: never.
+    each its own. ``rounds``: as in `place_and_route`, on ECP5.
     ``family``: one of `FAMILIES`; ``ecp5`` is placed and routed, Xilinx' too where
     the system has nextpnr-himbaechel-xilinx on ``PATH``, the others get area figures, and so do all
     without ``route``. ``stage`` is told when a step begins. Raises InputError if the unit, family

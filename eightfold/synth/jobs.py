@@ -162,7 +162,7 @@ def _print(console: Console, results: Sequence[SynthesisResult], above: float | 
         name = f"{result.unit} ({result.config_name})"
         if result.timing:
             slowest = result.slowest
-            moved = f" ({slowest.moved:,} cells moved after routing)" if slowest.moved else ""
+            moved = f" ({slowest.moved:,} cells moved)" if slowest.moved else ""
             console.print(f"{name}: {slowest.path}{moved}", markup=False, soft_wrap=True)
             if above is not None:
                 table = slow_table(result.slowest, [above])

@@ -1,10 +1,10 @@
-"""Cells of late paths put where the paths are short, after routing, on Lattice ECP5.
+"""Cells of late paths put where the paths are short, on Lattice ECP5.
 
-A placer weighs all wires against each other before it knows their delays; what it leaves long is
-known after routing only. `Relocation` looks at the late paths alone, with the delays that were
-routed: it moves LUTs, registers and RAM blocks along such a path to free places where it is
-shorter and no other path becomes late, or copies a LUT for the sake of the late reader. Their nets
-are routed again, all others stay as they are.
+A placer weighs all wires against each other, and leaves a few paths long. `Relocation` looks at
+these alone, with the delays that nextpnr estimates or those of a routed netlist: it moves LUTs,
+registers and RAM blocks along such a path to free places where it is shorter and no other path
+becomes late, or copies a LUT for the sake of the late reader. Their nets are routed again, all
+others stay as they are.
 """
 
 import copy
@@ -305,17 +305,18 @@ class Relocation:
     """The cells of a routed netlist, moved until no path is late, or none of these gets shorter.
 
     ``netlist``: Yosys' JSON with nextpnr's places and wires, which `run` changes; ``delays``: those
-    of its SDF file. A path is late at a clock ``stretch`` times as fast as the netlist is. After
-    `run` the netlist is to be routed again: the nets that it changed have lost their wires.
+    of its SDF file, estimates if it is not routed yet. A path is late at a clock ``stretch`` times
+    as fast as the netlist is. After `run` the netlist is to be routed: the nets that it changed
+    have lost their wires.
     """
 
     def __init__(self, netlist: dict[str, Any], delays: Delays, stretch: float = 1.1) -> None:
         self.floor = Floor(netlist)
         self.delays = delays
         self.view = View(delays, self.floor.tiles)
-        self.paths.analyse(0.0)
-        self.period = self._lateness()[1] / stretch
-        self.paths.analyse(self.period)
+        self.stretch = stretch
+        self.period = 0.0
+        self._set_period()
         self.moved: set[str] = set()
         self._nets: set[Any] = set()
         self._estimate = self._wire_delays()
@@ -336,6 +337,17 @@ class Relocation:
             if self._nets.intersection(net["bits"]):
                 net["attributes"].pop("ROUTING", None)
         return len(self.moved)
+
+    def run_on(self) -> int:
+        """Run for one clock after the other until paths are late that do not get shorter."""
+        while self.run() and not self.paths.late():
+            self._set_period()
+        return len(self.moved)
+
+    def _set_period(self) -> None:
+        self.paths.analyse(self.period)
+        self.period = (self.period + self._lateness()[1]) / self.stretch
+        self.paths.analyse(self.period)
 
     def _wire_delays(self) -> np.ndarray:
         """Fit delays of wires to LUTs: within a tile; between tiles, per column, per row."""

@@ -197,50 +197,64 @@ class _Absorber:
 
 
 COPIED = 200
-"""Pins that read a register from which on the lanes get copies of it."""
+"""Pins that read a register or a LUT from which on the unit's parts get copies of it."""
 
 _LANE = re.compile(r".*?\blane\d+(?=\.)")
+_MUX_DATA = {"PFUMX": ("ALUT", "BLUT"), "L6MUX21": ("D0", "D1")}
+"""Pins with a wire of their own from the LUT beside them."""
 
 
-def copy_registers(netlist: dict[str, Any], least: int) -> int:
-    """Give each lane a copy of a register that at least ``least`` pins read, in place.
+def copy_drivers(netlist: dict[str, Any], least: int) -> int:
+    """Give parts of a unit copies of a register or LUT that ``least`` pins or more read, in place.
 
-    RTL has such a register in each lane, beside what reads it. Yosys merges registers that are the
-    same, and one wire then goes through all lanes. What is in no lane, and the lane that the
-    register is named after, go on reading it. Return how many copies there are.
+    A part is a lane, or what shares three names of its path. One with a twelfth of ``least`` or
+    more reads a copy; the one with the most pins, and those with fewer, go on reading the original.
+    RTL has many of these registers in each lane, and Yosys merges what is the same; the reset is
+    one LUT. One wire then goes through all parts, and when it loses one place on its way, the
+    router has all pins behind it to route again. Return how many copies there are.
     """
     top = top_module(netlist)
     cells: dict[str, Cell] = top["cells"]
     free = free_net(top)
     pins_of = readers(top)
     copies: dict[str, Cell] = {}
-    for name, register in cells.items():
-        if register["type"] != "TRELLIS_FF":
+    for name, driver in cells.items():
+        port = {"TRELLIS_FF": "Q", "LUT4": "Z"}.get(driver["type"])
+        if port is None:
             continue
-        [output] = register["connections"]["Q"]
-        pins = [(cell, port) for cell, port in pins_of[output] if cell]
-        if len(pins) < least:
+        [output] = driver["connections"][port]
+        parts: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for cell, pin in pins_of[output]:
+            if cell and pin not in _MUX_DATA.get(cells[cell]["type"], ()):
+                parts[_part_of(cell)].append((cell, pin))
+        sizes = {
+            part: sum(_pins(cells[cell], pin) for cell, pin in pins) for part, pins in parts.items()
+        }
+        if sum(sizes.values()) < least:
             continue
-        lanes: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        for cell, port in pins:
-            lanes[_lane_of(cell)].append((cell, port))
-        for lane in lanes:
-            if lane in ("", _lane_of(name)):
+        rest = max(sizes, key=lambda part: sizes[part])
+        for part, size in sizes.items():
+            if part == rest or size < least // 12:
                 continue
             wire = free + len(copies)
-            copy = {**register, "connections": {**register["connections"], "Q": [wire]}}
-            copies[f"{lane}.{name.rpartition('.')[2]}_copy_{wire}"] = copy
-            for cell, port in lanes[lane]:
+            copy = {**driver, "connections": {**driver["connections"], port: [wire]}}
+            copies[f"{part}.{name.rpartition('.')[2]}_copy_{wire}"] = copy
+            for cell, pin in parts[part]:
                 wires = cells[cell]["connections"]
-                wires[port] = [wire if each == output else each for each in wires[port]]
+                wires[pin] = [wire if each == output else each for each in wires[pin]]
     cells |= copies
     return len(copies)
 
 
-def _lane_of(name: str) -> str:
-    """Return the lane that a cell of a flat netlist is in, or nothing."""
+def _part_of(name: str) -> str:
+    """Return the part that a cell of a flat netlist is in: its lane, or three names of its path."""
     found = _LANE.match(name)
-    return found.group() if found else ""
+    return found.group() if found else ".".join(name.split(".")[:-1][:3])
+
+
+def _pins(cell: Cell, port: str) -> int:
+    """Return how many pins nextpnr makes of one: a small memory reads with four LUTs."""
+    return 4 if cell["type"] == "TRELLIS_DPR16X4" and port == "RAD" else 1
 
 
 def _enable(register: Cell) -> Wire:
@@ -259,7 +273,7 @@ RULES: Mapping[str, Callable[[dict[str, Any], str], object]] = {
     "fold": lambda netlist, clock: fold_luts(netlist),
     "carry": lambda netlist, clock: free_carry_chains(netlist),
     "unread": lambda netlist, clock: drop_unread_carries(netlist),
-    "copy": lambda netlist, clock: copy_registers(netlist, COPIED),
+    "copy": lambda netlist, clock: copy_drivers(netlist, COPIED),
 }
 """Each rewrites a netlist of ECP5 cells in place; the text is the name of its clock's net."""
 

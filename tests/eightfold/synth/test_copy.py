@@ -1,18 +1,17 @@
-"""Lanes that read one register get copies of it, and compute what they did."""
+"""Parts that read one register or LUT get copies of it, and compute what they did."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from eightfold.synth.area import cells_of
-from eightfold.synth.rewrite import copy_registers
+from eightfold.synth.rewrite import copy_drivers
 from tests.support.hardware.every_rule import Lane
 from tests.support.hardware.netlist_proof import proved
-
-pytestmark = pytest.mark.slow
 
 
 class Lanes(wiring.Component):
@@ -39,12 +38,84 @@ class Lanes(wiring.Component):
         return m
 
 
+class Cleared(wiring.Component):
+    """Registers of two lanes that two inputs together clear."""
+
+    a: Signal
+    b: Signal
+    clear: Signal
+    results: Signal
+
+    def __init__(self) -> None:
+        super().__init__({"a": In(8), "b": In(8), "clear": In(2), "results": Out(16)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        cleared = ResetInserter(self.clear.all())
+        for number in range(2):
+            lane = Lane(-number)
+            m.submodules[f"lane{number}"] = cleared(lane)
+            m.d.comb += [lane.a.eq(self.a), lane.b.eq(self.b), lane.choice.eq(self.a[0])]
+            m.d.comb += self.results.word_select(number, 8).eq(lane.chosen)
+        return m
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "least", "copies"), [(2, 16, 1), (2, 17, 0), (1, 8, 0)])
 def test_lanes_get_copies(tmp_path: Path, count: int, least: int, copies: int) -> None:
     def step(netlist: dict[str, object]) -> dict[str, int]:
         before = cells_of(netlist)["TRELLIS_FF"]
-        done = copy_registers(netlist, least)
+        done = copy_drivers(netlist, least)
         return {"copies": done, "registers": cells_of(netlist)["TRELLIS_FF"] - before}
 
     _, result = proved(tmp_path, Lanes(count), step)
     assert result == {"copies": copies, "registers": copies}
+
+
+@pytest.mark.slow
+def test_lanes_get_copies_of_a_lut(tmp_path: Path) -> None:
+    def step(netlist: dict[str, object]) -> dict[str, int]:
+        before = cells_of(netlist)["LUT4"]
+        done = copy_drivers(netlist, 17)
+        return {"copies": done, "luts": cells_of(netlist)["LUT4"] - before}
+
+    _, result = proved(tmp_path, Cleared(), step)
+    assert result == {"copies": 1, "luts": 1}
+
+
+def cell(kind: str, inputs: dict[str, list[int]], outputs: dict[str, list[int]]) -> dict[str, Any]:
+    directions = {**dict.fromkeys(inputs, "input"), **dict.fromkeys(outputs, "output")}
+    return {"type": kind, "connections": inputs | outputs, "port_directions": directions}
+
+
+def small(readers: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return a netlist of a LUT, net 1, and what reads it."""
+    cells = {"deep.lut": cell("LUT4", {"A": [2]}, {"Z": [1]}), **readers}
+    top = {"attributes": {"top": "1"}, "ports": {}, "netnames": {}, "cells": cells}
+    return {"modules": {"unit": top}}
+
+
+def test_a_read_address_counts_four_times() -> None:
+    memories = {
+        f"lane{number}.memory": cell("TRELLIS_DPR16X4", {"RAD": [1, 2, 2, 2], "WAD": [1]}, {})
+        for number in range(3)
+    }
+    assert copy_drivers(small(memories), 16) == 0
+    assert copy_drivers(small(memories), 15) == 2
+
+
+def test_the_wire_to_a_multiplexer_beside_a_lut_stays() -> None:
+    parts = ("most", "other", "few")
+    readers = {
+        f"{part}.reader{number}": cell("LUT4", {"A": [1]}, {"Z": [9]})
+        for part, count in zip(parts, (24, 12, 1), strict=True)
+        for number in range(count)
+    }
+    readers["other.mux"] = cell("PFUMX", {"ALUT": [1], "C0": [1]}, {"Z": [9]})
+    netlist = small(readers)
+    assert copy_drivers(netlist, 36) == 1
+    cells = netlist["modules"]["unit"]["cells"]
+    assert cells["other.lut_copy_10"]["connections"] == {"A": [2], "Z": [10]}
+    assert cells["other.mux"]["connections"] == {"ALUT": [1], "C0": [10], "Z": [9]}
+    reads = [cells[name]["connections"]["A"] for name in readers if name != "other.mux"]
+    assert reads == [[1]] * 24 + [[10]] * 12 + [[1]]

@@ -142,6 +142,15 @@ def test_a_lut_beside_its_path_is_moved_onto_it(tmp_path: Path) -> None:
     assert kept == [name for name in nets if name not in ("n0", "n1")]
 
 
+def test_running_on_shortens_the_path_again(tmp_path: Path) -> None:
+    periods: list[float] = []
+    for run in (Relocation.run, Relocation.run_on):
+        netlist = chain("X0/Y0/SLICEA.FF0", "X20/Y0/SLICEA.K0", "X4/Y0/SLICEA.FF0")
+        assert run(Relocation(netlist, delays_of(netlist, tmp_path), 1.01)) > 0
+        periods.append(Relocation(netlist, delays_of(netlist, tmp_path), 1.0).period)
+    assert periods[1] < periods[0]
+
+
 def test_a_fast_netlist_is_left_alone(tmp_path: Path) -> None:
     netlist = chain("X0/Y0/SLICEA.FF0", "X2/Y0/SLICEA.K0", "X4/Y0/SLICEA.FF0")
     before = copy.deepcopy(netlist)
