@@ -2,9 +2,9 @@
 
 A full device is placed in half an hour and routed in one or two: two calls of nextpnr, so that
 routing that was stopped starts again. On ECP5 cells of the late paths are moved
-(`eightfold.synth.relocate`): before routing by the delays that nextpnr estimates; after it by those
-of the wires, which are then routed again, as long as that makes the clock faster. A unit that fills
-the device is routed once, because each wire that is routed again there takes places of others.
+(`eightfold.synth.relocate`) after routing, and their wires routed again, as long as that makes the
+clock faster. A unit that fills the device is routed once, because each wire that is routed again
+there takes places of others: its cells are moved before, by the delays that nextpnr estimates.
 
 RAM blocks and multipliers have few places, and may be put where another placement put them. A unit
 that fills the device always has such a floorplan: nextpnr's electrostatic placer finds better
@@ -137,10 +137,10 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage, rounds: int = RO
 
     def place_then_route() -> dict[str, Any]:
         placed = _place(run, key, stage)
-        netlist = relocate if rounds else lambda: (run.placed, 0)
+        before, after = (rounds, 0) if run.device.block_placer else (0, rounds)
+        netlist = relocate if before else lambda: (run.placed, 0)
         first = _route(run, run.name, routing, stage, netlist)
-        again = 0 if run.device.block_placer else rounds
-        each = [first, *_route_again(run, first, routing, stage, again)]
+        each = [first, *_route_again(run, first, routing, stage, after)]
         best = max(each, key=lambda timing: timing.mhz)
         return asdict(
             replace(
