@@ -91,7 +91,8 @@ class PlaceAndRoute:
         """Return nextpnr's options for the placement."""
         options = self.device.block_placer if self.floorplan else self.device.placer
         files = ["--json", self.netlist, "--no-route", "--write", self.placed]
-        delays = ["--sdf", f"{self.name}.placed.sdf"] if self.relocates else []
+        estimates = self.routes_once and not self.floorplan
+        delays = ["--sdf", f"{self.name}.placed.sdf"] if estimates else []
         return [*self._common, *options, *files, *delays]
 
     @property
@@ -109,7 +110,12 @@ class PlaceAndRoute:
     @property
     def relocates(self) -> bool:
         """Whether cells of late paths are moved."""
-        return self.device.family == "ecp5" and not self.floorplan
+        return self.device.family == "ecp5"
+
+    @property
+    def routes_once(self) -> bool:
+        """Whether the unit fills the device: its cells are moved before the routing, not after."""
+        return bool(self.device.block_placer)
 
     @property
     def _common(self) -> list[str]:
@@ -129,7 +135,7 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage, rounds: int = RO
     """
     rounds = rounds if run.relocates else 0
     steps = own_steps("paths", "relocate") if rounds else []
-    routing = digest_of(_placement(run, key), *run.router, *steps)
+    routing = digest_of(_placement(run, key), *run.router, *(steps if run.routes_once else []))
 
     def relocate() -> tuple[str, int]:
         names = f"{run.name}.placed", f"{run.name}.moved"
@@ -137,10 +143,10 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage, rounds: int = RO
 
     def place_then_route() -> dict[str, Any]:
         placed = _place(run, key, stage)
-        before, after = (rounds, 0) if run.device.block_placer else (0, rounds)
-        netlist = relocate if before else lambda: (run.placed, 0)
-        first = _route(run, run.name, routing, stage, netlist)
-        each = [first, *_route_again(run, first, routing, stage, after)]
+        netlist = relocate if rounds and run.routes_once else lambda: (run.placed, 0)
+        each = [first := _route(run, run.name, routing, stage, netlist)]
+        if not run.routes_once:
+            each += _route_again(run, first, digest_of(routing, *steps), stage, rounds)
         best = max(each, key=lambda timing: timing.mhz)
         return asdict(
             replace(

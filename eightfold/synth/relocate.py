@@ -302,7 +302,7 @@ class View:
 
 
 class Relocation:
-    """The cells of a routed netlist, moved until no path is late, or none of these gets shorter.
+    """The cells of a placed netlist, moved until no path is late, or none of these gets shorter.
 
     ``netlist``: Yosys' JSON with nextpnr's places and wires, which `run` changes; ``delays``: those
     of its SDF file, estimates if it is not routed yet. A path is late at a clock ``stretch`` times

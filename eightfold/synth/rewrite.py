@@ -223,15 +223,14 @@ def copy_drivers(netlist: dict[str, Any], least: int) -> int:
         if port is None:
             continue
         [output] = driver["connections"][port]
-        parts: dict[str, list[tuple[str, str]]] = defaultdict(list)
-        for cell, pin in pins_of[output]:
-            if cell and pin not in _MUX_DATA.get(cells[cell]["type"], ()):
-                parts[_part_of(cell)].append((cell, pin))
-        sizes = {
-            part: sum(_pins(cells[cell], pin) for cell, pin in pins) for part, pins in parts.items()
-        }
-        if sum(sizes.values()) < least:
+        counts = {pin: _pins(cells[pin[0]], pin[1]) for pin in pins_of[output] if pin[0]}
+        if sum(counts.values()) < least:
             continue
+        parts: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        for pin, count in counts.items():
+            if count:
+                parts[_part_of(pin[0])].append(pin)
+        sizes = {part: sum(counts[pin] for pin in pins) for part, pins in parts.items()}
         rest = max(sizes, key=lambda part: sizes[part])
         for part, size in sizes.items():
             if part == rest or size < least // 12:
@@ -253,7 +252,12 @@ def _part_of(name: str) -> str:
 
 
 def _pins(cell: Cell, port: str) -> int:
-    """Return how many pins nextpnr makes of one: a small memory reads with four LUTs."""
+    """Return how many wires nextpnr routes to a pin: four to a small memory's read address.
+
+    A multiplexer beside a LUT has a wire of its own from it.
+    """
+    if port in _MUX_DATA.get(cell["type"], ()):
+        return 0
     return 4 if cell["type"] == "TRELLIS_DPR16X4" and port == "RAD" else 1
 
 
