@@ -135,6 +135,11 @@ With `depthwise`, lane l multiplies byte l of earlier vectors instead: tap t tak
 s * line + t - s * C back, with C = width / 3 rounded down, but at least 1, and s = t / C rounded
 down, but at most 2.
 
+With `pairs` as well, a vector has two pixels of P bytes, P being half of a full group's channels,
+and lanes l and l + P are one channel. Let h be C / 2 rounded down. Taps with t - s * C < h take
+byte l as before; the others take the other pixel's byte, l + P or l - P, of the vector
+s * line + t - s * C - h back. Where C is below 5 or a full group's channels are odd, `pairs` is 0.
+
 A full group has `lanes` channels; with `depthwise`, where a lane needs a byte of the vector, the
 smaller of `lanes` and `width`. Results of position (oy, ox) of group g go to
 `target + g * target_group + oy * target_y + ox * target_x`, one byte per channel.

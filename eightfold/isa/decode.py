@@ -216,7 +216,7 @@ _MEANINGLESS: dict[isa.Opcode, tuple[tuple[_Condition, tuple[str, ...]], ...]] =
         (lambda f: not _is_fill(f), ("fill",)),
     ),
     isa.Opcode.MATRIX: (
-        (lambda f: not f["depthwise"], ("line", "lead")),
+        (lambda f: not f["depthwise"], ("line", "lead", "pairs")),
         (lambda f: not f["last"], ("target", "target_group", "target_y", "target_x")),
     ),
     isa.Opcode.VECTOR: (

@@ -239,6 +239,9 @@ class Matrix(Instruction):
     first: Annotated[int, unsigned(1), "sums start at 0 in the first pass of a group"] = 1
     last: Annotated[int, unsigned(1), "sums are requantized in the last pass of a group"] = 1
     depthwise: Annotated[int, unsigned(1), "lane l takes byte l of the vector into its window"] = 0
+    pairs: Annotated[
+        int, unsigned(1), "depthwise: a vector has two pixels, each lane's window bytes of both"
+    ] = 0
     lead: Annotated[
         int, unsigned(8), "depthwise: vectors of fill before the first one of each pass"
     ] = 0

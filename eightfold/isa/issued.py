@@ -10,6 +10,7 @@ has to wait: ``distance`` <= v + n.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -265,7 +266,7 @@ def _first_vectors(config: AcceleratorConfig, c: Matrix) -> _Spans:
     number = c.row0 + ky * c.ky_rows + y * c.y_rows
     row = c.base + group * c.group_step + ky * c.ky_step + y * c.y_step
     column = c.column0 + kx * c.kx_step + kc * config.width + x * c.x_step
-    size = _lanes(config, c, group) if c.depthwise else config.width
+    size = bytes_used(config, bool(c.depthwise), bool(c.pairs), _lanes(config, c, group))
     low, high = np.maximum(column, 0), np.minimum(column + size, c.columns)
     inside = (places >= c.lead) & (number >= 0) & (number < c.rows)
     return row + low, row + np.where(inside, high, low)
@@ -279,6 +280,13 @@ def _last_results(config: AcceleratorConfig, c: Matrix) -> _Spans:
     group, y, x = np.unravel_index(np.arange(max(0, count - FURTHEST), count), shape)
     starts = c.target + group * c.target_group + y * c.target_y + x * c.target_x
     return starts, starts + _lanes(config, c, group)
+
+
+def bytes_used(config: AcceleratorConfig, depthwise: bool, pairs: bool, lanes: Any) -> Any:
+    """Return how many bytes of a vector reach the ``lanes`` channels of a group."""
+    if depthwise:
+        return 2 * config.pixel if pairs else lanes
+    return config.width
 
 
 def _lanes(config: AcceleratorConfig, c: Matrix, group: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -176,23 +176,31 @@ def begin(config: AcceleratorConfig) -> Begin:
     return Begin(version=VERSION, configuration=configuration, memories=memories)
 
 
-FIELDS = {Opcode.GATHER: ("gather", ()), Opcode.VECTOR: ("rows", ("row", "relative", "resume"))}
+FIELDS = {
+    Opcode.GATHER: ("gather", ()),
+    Opcode.VECTOR: ("rows", ("row", "relative", "resume")),
+    Opcode.MATRIX: ("pairs", ("pairs",)),
+}
 """Commands that a feature is needed for: which, and the fields that are 0 without it; no fields:
 there is no such command then."""
+
+
+def _has(feature: str, config: AcceleratorConfig) -> bool:
+    return config.pixel > 0 if feature == "pairs" else feature not in config.left_out
 
 
 def lacking(command: Command, values: Mapping[str, int], config: AcceleratorConfig) -> str:
     """Return the feature that a command needs and a configuration lacks; empty if there is none."""
     feature, names = FIELDS.get(command.opcode, ("", ()))
     needs = not names or any(values[name] for name in names)
-    return feature if needs and feature in config.left_out else ""
+    return feature if needs and not _has(feature, config) else ""
 
 
 def used_bits(command: Command, config: AcceleratorConfig) -> int:
     """Return the bits of a command that may be 1 in a configuration, as ones; none of a command
     that it does not have, whose opcode is not 0."""
     feature, names = FIELDS.get(command.opcode, ("", ()))
-    if feature not in config.left_out:
+    if _has(feature, config):
         names = ()
     elif not names:
         return 0

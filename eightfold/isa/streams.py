@@ -34,6 +34,7 @@ def activation_layout(config: AcceleratorConfig) -> Layout:
         {
             "bytes": Array(signed(8), config.width),
             "depthwise": unsigned(1),  # 0: all lanes multiply bytes; 1: lane l shifts in bytes[l]
+            **({"pairs": unsigned(1)} if config.pixel else {}),  # and the other pixel's byte
             "line": below(config.line_depth),  # modulo line_depth: vectors between window rows
             "fire": unsigned(1),  # multiply and accumulate; 0 only moves the depthwise window
             "first": unsigned(1),  # start the partial sum at 0 instead of reading it

@@ -13,6 +13,9 @@ MultiplierStyle = Literal["infer", "rows"]
 WINDOW_ROWS = 3
 """Rows of the depthwise window: the newest vector and two delayed by lines."""
 
+PAIR_COLUMNS = 5
+"""Fewest columns of a window in which a kernel of three fits pairs of pixels: of a lane's own
+pixels it takes one, of the others those before, beside and behind it."""
 
 FEATURES = {
     "gather": "GATHER: copies by indices",
@@ -147,6 +150,13 @@ class AcceleratorConfig:
     def window_rows(self) -> int:
         """Rows of the depthwise window."""
         return min(WINDOW_ROWS, self.width)
+
+    @property
+    def pixel(self) -> int:
+        """Bytes of a pixel of which a depthwise vector may have two (`eightfold.isa.MATRIX`,
+        ``pairs``): half of a group's lanes; 0 if the window is too narrow for it."""
+        shared = min(self.lanes, self.width)
+        return shared // 2 if self.window_columns >= PAIR_COLUMNS and shared % 2 == 0 else 0
 
     @property
     def turns(self) -> int:

@@ -156,6 +156,7 @@ class Issue(Component):
         m.d.sync += [
             self.step.bytes.eq(vector.bytes),
             self.step.depthwise.eq(vector.depthwise),
+            *([self.step.pairs.eq(vector.pairs)] if self.config.pixel else []),
             self.step.valid.eq(go),
             self.step.swap.eq(self.swap),
             self.sum.slot.eq(vector.slot),

@@ -21,6 +21,7 @@ def step_layout(config: AcceleratorConfig) -> data.StructLayout:
             "bytes": data.ArrayLayout(signed(8), config.width),
             "valid": unsigned(1),
             "depthwise": unsigned(1),
+            **({"pairs": unsigned(1)} if config.pixel else {}),
             "swap": unsigned(1),
         }
     )

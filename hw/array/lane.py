@@ -153,13 +153,19 @@ class SharedRequantizers(Component):
         return taken
 
 
+def window_layout(config: AcceleratorConfig) -> data.ArrayLayout:
+    """Return what enters the window of a lane: a byte for each row, of one pixel or of two."""
+    return data.ArrayLayout(signed(8), config.window_rows * (2 if config.pixel else 1))
+
+
 class Lane(Component):
     """Multiply, accumulate and requantize for one output channel.
 
     Operands: a vector of all lanes (``step.bytes``), or with ``step.depthwise`` a window: then the
     operand register itself slides, by one tap per vector, in segments of ``config.window_columns``
     taps. ``window[s]`` enters at the first tap of segment s; taps behind the last segment continue
-    it. A dense vector in between replaces all of it.
+    it. With ``step.pairs`` the other pixel's bytes enter in the middle of a segment, at tap
+    ``config.window_columns // 2`` of it. A dense vector in between replaces all of it.
 
     Timing
     ------
@@ -175,10 +181,9 @@ class Lane(Component):
 
     step: Annotated[data.View, lambda self: In(step_layout(self.config))]
     """A vector for all lanes."""
-    window: Annotated[
-        data.View, lambda self: In(data.ArrayLayout(signed(8), self.config.window_rows))
-    ]
-    """This lane's byte of a depthwise vector and of those some lines before."""
+    window: Annotated[data.View, lambda self: In(window_layout(self.config))]
+    """This lane's byte of a depthwise vector and of those some lines before; behind them the same
+    of the vector's other pixel, if it may have two."""
     write_taps: Annotated[Signal, In(1)]
     """``taps`` go into the shadow buffer."""
     taps: Annotated[data.View, lambda self: In(taps_layout(self.config))]
@@ -246,4 +251,7 @@ class Lane(Component):
                 segment, column = divmod(d, self.config.window_columns)
                 enters = column == 0 and segment < self.config.window_rows
                 younger = self.window[segment] if enters else operands[d - 1]
+                if self.config.pixel and column == self.config.window_columns // 2:
+                    other = self.window[self.config.window_rows + segment]
+                    younger = Mux(self.step.pairs, other, younger)
                 m.d.sync += operands[d].eq(Mux(self.step.depthwise, younger, self.step.bytes[d]))

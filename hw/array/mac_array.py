@@ -39,6 +39,14 @@ def latency(config: AcceleratorConfig) -> int:
     return 3 + LaneControl.AHEAD + result_cycle(config) + CreditQueue.LATENCY
 
 
+def lane_groups(config: AcceleratorConfig) -> list[list[int]]:
+    """Return the lanes of each group; those that are a channel's two pixels are in the same."""
+    pixel = config.pixel
+    pairs = [lane for first in range(pixel) for lane in (first, first + pixel)]
+    lanes = [*pairs, *range(2 * pixel, parameter_lanes(config))]
+    return [lanes[start : start + GROUP] for start in range(0, len(lanes), GROUP)]
+
+
 class LaneGroup(Component):
     """Up to `GROUP` lanes behind one register, which cuts the way from the front end.
 
@@ -51,8 +59,8 @@ class LaneGroup(Component):
     ----------
     config
         All of its sizes.
-    first
-        Number of the first lane.
+    lanes
+        Their numbers.
     """
 
     step: Annotated[data.View, lambda self: In(step_layout(self.config))]
@@ -65,13 +73,12 @@ class LaneGroup(Component):
     ]
     """Of all lanes of the vector engine."""
     results: Annotated[Signal, lambda self: Out(unsigned(8 * len(self.lanes)))]
-    """The results of all lanes of the group, lane ``first`` lowest."""
+    """The results of the lanes, the first one's lowest."""
     sums: Annotated[Signal, lambda self: Out(unsigned(32 * len(self.lanes)))]
     """Their sums, for requantizers that they share."""
 
-    def __init__(self, config: AcceleratorConfig, first: int) -> None:
-        self.config, self.first = config, first
-        self.lanes = range(first, min(first + GROUP, parameter_lanes(config)))
+    def __init__(self, config: AcceleratorConfig, lanes: list[int]) -> None:
+        self.config, self.lanes = config, lanes
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -81,6 +88,7 @@ class LaneGroup(Component):
         parameters = parameter_write_layout(self.config)(
             delay(m, self.parameters, "parameters1", reset=True)
         )
+        windows = self._windows(m, step)
         results, sums = [], []
         for index in self.lanes:
             if index < self.config.lanes:
@@ -102,11 +110,8 @@ class LaneGroup(Component):
             if isinstance(lane, LaneRequantizer):
                 continue
             sums.append(lane.sum)
-            if index < self.config.width:  # the others have no byte: their windows stay 0
-                m.d.comb += lane.window[0].eq(step.bytes[index])
-                for row in range(1, self.config.window_rows):
-                    byte = delay(m, self.older[row - 1][index], f"row{row}_{index}_1", reset=True)
-                    m.d.comb += lane.window[row].eq(byte)
+            if index in windows:
+                m.d.comb += Value.cast(lane.window).eq(windows[index])
             m.d.comb += [
                 lane.step.eq(step),
                 lane.write_taps.eq(weights.lanes[index]),
@@ -114,6 +119,22 @@ class LaneGroup(Component):
             ]
         m.d.comb += [self.results.eq(Cat(results)), self.sums.eq(Cat(sums))]
         return m
+
+    def _windows(self, m: Module, step: data.View) -> dict[int, Value]:
+        """Return what enters the windows of the lanes that have a byte; the others' stay 0."""
+        windows: dict[int, Value] = {}
+        for lane in self.lanes:
+            if lane < min(self.config.lanes, self.config.width):
+                older = (self.older[row][lane] for row in range(self.config.window_rows - 1))
+                delayed = (
+                    delay(m, byte, f"row{row}_{lane}_1", reset=True)
+                    for row, byte in enumerate(older, start=1)
+                )
+                windows[lane] = Cat(step.bytes[lane], *delayed)
+        if pixel := self.config.pixel:
+            others = {lane: windows[(lane + pixel) % (2 * pixel)] for lane in windows}
+            return {lane: Cat(own, others[lane]) for lane, own in windows.items()}
+        return windows
 
 
 class MacArray(Component):
@@ -203,11 +224,14 @@ class MacArray(Component):
             self.reason.eq(issue.reason),
             queue.push.eq(control.valid),
         ]
-        results, sums = [], []
-        for number, first in enumerate(range(0, parameter_lanes(self.config), GROUP)):
-            m.submodules[f"group{number}"] = group = LaneGroup(self.config, first)
-            results.append(group.results)
-            sums.append(group.sums)
+        results: dict[int, Value] = {}
+        sums: dict[int, Value] = {}
+        for number, lanes in enumerate(lane_groups(self.config)):
+            m.submodules[f"group{number}"] = group = LaneGroup(self.config, lanes)
+            for place, lane in enumerate(lanes):
+                results[lane] = group.results.word_select(place, 8)
+                if lane < self.config.lanes:
+                    sums[lane] = group.sums.word_select(place, 32)
             m.d.comb += [
                 group.step.eq(lines.o),
                 group.older.eq(lines.older),
@@ -217,18 +241,19 @@ class MacArray(Component):
                 group.vector_sums.eq(self.vector.sums),
             ]
         if self.config.turns > 1:
-            self._share(m, sums, parameters, control, queue)
+            self._share(m, Cat(sums[lane] for lane in sorted(sums)), parameters, control, queue)
             return m
+        in_order = Cat(results[lane] for lane in sorted(results))
         m.d.comb += [
-            queue.push_data.eq(Cat(results)[: 8 * self.config.lanes]),
-            Value.cast(self.vector.results).eq(Cat(results)),
+            queue.push_data.eq(in_order[: 8 * self.config.lanes]),
+            Value.cast(self.vector.results).eq(in_order),
         ]
         return m
 
     def _share(
         self,
         m: Module,
-        sums: list[Signal],
+        sums: Value,
         parameters: ParameterLoader,
         control: LaneControl,
         queue: CreditQueue,
@@ -236,7 +261,7 @@ class MacArray(Component):
         """Add the requantizers that all lanes share."""
         m.submodules.requantizers = shared = SharedRequantizers(self.config)
         m.d.comb += [
-            Value.cast(shared.sums).eq(Cat(sums)),
+            Value.cast(shared.sums).eq(sums),
             shared.vector_sums.eq(self.vector.sums),
             shared.parameters.eq(parameters.write),
             shared.control.eq(control.lanes),

@@ -167,6 +167,7 @@ class MatrixWalk(Component):
             o.columns.eq(command.columns),
             o.fill.eq(command.fill),
             o.control.depthwise.eq(command.depthwise),
+            *([o.control.pairs.eq(command.pairs)] if self.config.pixel else []),
             o.control.line.eq(command.line),
         ]
 

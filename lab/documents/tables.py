@@ -111,6 +111,10 @@ SIZES: tuple[tuple[str, Callable[[AcceleratorConfig], str]], ...] = (
         "depthwise window, rows x columns",
         lambda config: f"{config.window_rows} x {config.window_columns}",
     ),
+    (
+        "channels of which a depthwise vector has two pixels",
+        lambda config: number(config.pixel) if config.pixel else "",
+    ),
     ("vectors of a line (`line_depth`)", lambda config: number(config.line_depth)),
     ("vector lanes (`vector_lanes`)", lambda config: number(config.vector_lanes)),
     ("tables of 256 entries (`tables`)", lambda config: number(config.tables)),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from eightfold import isa
 from eightfold.isa.decode import CommandError, Decoded
+from eightfold.isa.issued import bytes_used
 from eightfold.isa.vector_fields import Fields, reads_b, run_length, used_tables
 from eightfold.sim.machine.matrix import group_lanes
 from eightfold.sim.machine.vector import inside, operand_addresses
@@ -226,7 +227,7 @@ def _matrix(config: AcceleratorConfig, f: Fields) -> Accesses:
             continue
         steps = np.arange(first, first + count, dtype=np.int64)
         starts = np.unique(steps[:, None] * f["group_step"] + rows)
-        used = lanes if f["depthwise"] else config.width
+        used = bytes_used(config, bool(f["depthwise"]), bool(f["pairs"]), lanes)
         inside = runs(columns, used)
         inside = inside[(inside >= 0) & (inside < f["columns"])]
         reads.append(_sums(starts, inside))
@@ -252,7 +253,8 @@ def vector_offsets(config: AcceleratorConfig, f: Fields) -> Iterator[NDArray[np.
     lanes = group_lanes(config, bool(f["depthwise"]))
     for group, ky, kx, kc in np.ndindex(f["groups"], f["ky"], f["kx"], f["kc"]):
         final = group == f["groups"] - 1
-        used = (f["last_lanes"] if final else lanes) if f["depthwise"] else config.width
+        channels = f["last_lanes"] if final else lanes
+        used = bytes_used(config, bool(f["depthwise"]), bool(f["pairs"]), channels)
         yield from [np.zeros(0, np.int64)] * f["lead"]
         for y, x in np.ndindex(f["y"], f["x"]):
             row = f["base"] + group * f["group_step"] + ky * f["ky_step"] + y * f["y_step"]

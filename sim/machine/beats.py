@@ -57,11 +57,12 @@ def results(config: AcceleratorConfig, program: Program) -> NDArray[np.int8]:
     ``depthwise`` move up by one tap, and byte l of a vector enters at the first of each segment of
     ``window_columns`` taps (0 in lanes from ``width`` on): segment 0 takes this beat's vector, and
     each other one what the segment before it took ``line`` depthwise beats ago, 0 if there were
-    fewer. With ``fire``, each lane's dot product is added, wrapping to int32, to the sum in
-    ``slot``, or to 0 with ``first``; the sum goes back to ``slot``, or with ``last`` through the
-    requantizer to the results. Lanes without words in a bank keep what was in that bank of the ring
-    before. Returns int8, shape (beats with fire and last, lanes). Raises IndexError if the beats
-    ask for more weights or parameters than there are.
+    fewer. With ``pairs`` the byte of the vector's other pixel, half of the lanes away, enters in
+    the middle of each segment. With ``fire``, each lane's dot product is added, wrapping to int32,
+    to the sum in ``slot``, or to 0 with ``first``; the sum goes back to ``slot``, or with ``last``
+    through the requantizer to the results. Lanes without words in a bank keep what was in that bank
+    of the ring before. Returns int8, shape (beats with fire and last, lanes). Raises IndexError if
+    the beats ask for more weights or parameters than there are.
     """
     model = ArrayModel(config, program)
     for index in range(len(program.activations["fire"])):
@@ -127,6 +128,10 @@ class ArrayModel:
             tap = segment * self.config.window_columns
             self.operands[:, tap] = 0
             self.operands[:shared, tap] = vector[:shared]
+            if beat.get("pairs"):
+                middle = tap + self.config.window_columns // 2
+                self.operands[:, middle] = 0
+                self.operands[:shared, middle] = np.roll(vector[:shared], self.config.pixel)
             entered.append(vector)
             vector = entered[-1 - line]
 

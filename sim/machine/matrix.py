@@ -49,15 +49,26 @@ def run_matrix(
     return MatrixRun(config, command_fields, scratchpad, sums).groups(weights, parameters)
 
 
-def window_ages(config: AcceleratorConfig, line: int) -> NDArray[np.int64]:
+def window_ages(config: AcceleratorConfig, line: int, pairs: bool = False) -> NDArray[np.int64]:
     """Return for each tap how many vectors back its byte is, shape (width,).
 
     Tap ``s * window_columns + j`` of segment s is ``s * line + j`` vectors back; taps beyond the
-    last segment continue it.
+    last segment continue it. With ``pairs`` it is less by what is in `beside`.
     """
+    segment, column = _window_places(config)
+    return segment * line + column - beside(config, pairs) * (config.window_columns // 2)
+
+
+def beside(config: AcceleratorConfig, pairs: bool) -> NDArray[np.bool_]:
+    """Return which taps have a byte of the vector's other pixel, shape (width,)."""
+    return pairs & (_window_places(config)[1] >= config.window_columns // 2)
+
+
+def _window_places(config: AcceleratorConfig) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the segment of each tap, and its number within that."""
     tap = np.arange(config.width)
     segment = np.minimum(tap // config.window_columns, config.window_rows - 1)
-    return segment * line + tap - segment * config.window_columns
+    return segment, tap - segment * config.window_columns
 
 
 def group_lanes(config: AcceleratorConfig, depthwise: bool) -> int:
@@ -130,15 +141,17 @@ class MatrixRun:
         if not self.f["depthwise"]:
             return (vectors[self.fire] @ weights.T).astype(np.int64)
         shared = min(self.config.lanes, self.config.width)
-        ages = window_ages(self.config, self.f["line"])
+        pairs = bool(self.f["pairs"])
+        ages = window_ages(self.config, self.f["line"], pairs)
         before = np.zeros((ages.max(), shared), np.int8)
         lead = np.full((self.f["lead"], shared), self.f["fill"], np.int8)
         stream = np.concatenate([before, lead, vectors[:, :shared]])
         newest = len(before) + len(lead) + np.flatnonzero(self.fire)
         dots = np.zeros((len(newest), self.config.lanes), np.int64)
-        for tap, age in enumerate(ages):
+        other = np.roll(stream, self.config.pixel, axis=1)
+        for tap, (age, far) in enumerate(zip(ages, beside(self.config, pairs), strict=True)):
             taps = weights[:shared, tap].astype(np.int64)
-            dots[:, :shared] += stream[newest - age] * taps
+            dots[:, :shared] += (other if far else stream)[newest - age] * taps
         return dots
 
     def _accumulate(self, dots: NDArray[np.int64], first: bool, last: bool) -> NDArray[np.int32]:

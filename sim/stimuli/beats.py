@@ -24,12 +24,13 @@ class ProgramBuilder:
         self, config: AcceleratorConfig, rng: np.random.Generator, partial: float = 0.0
     ) -> None:
         self.config, self.rng, self.partial = config, rng, partial
+        self.flags = (*FLAGS, "pairs") if config.pixel else FLAGS
         self._beats: list[dict[str, int]] = []
         self._lengths: dict[str, list[int]] = {"weights": [], "parameters": []}
 
     def beat(self, **fields: int) -> None:
         """Append an activation beat; flags not given are 0, its bytes are drawn at the end."""
-        self._beats.append({"slot": 0, "line": 0, **dict.fromkeys(FLAGS, 0), **fields})
+        self._beats.append({"slot": 0, "line": 0, **dict.fromkeys(self.flags, 0), **fields})
         for flag, stream in (("next_weights", "weights"), ("next_parameters", "parameters")):
             if fields.get(flag):
                 lanes = self.config.lanes
@@ -67,11 +68,13 @@ class ProgramBuilder:
         """Windows that slide along a row: fill, then one output every ``stride`` beats."""
         base = int(self.rng.integers(self.config.psum_depth))
         line = self._line()
+        pairs = {"pairs": int(self.rng.integers(2))} if self.config.pixel else {}
         for row in range(rows):
             for index in range(self.config.width - 1):
                 start = int(index == 0)
                 self.beat(
                     depthwise=1,
+                    **pairs,
                     line=line,
                     next_weights=start,
                     next_parameters=start * int(row == rows - 1),
@@ -79,6 +82,7 @@ class ProgramBuilder:
             for index in range(outputs * stride):
                 self.beat(
                     depthwise=1,
+                    **pairs,
                     line=line,
                     fire=int(index % stride == 0),
                     first=int(row == 0),
@@ -90,8 +94,9 @@ class ProgramBuilder:
         """Beats with random flags on few slots: nothing that a compiler would do."""
         slots = self.rng.integers(self.config.psum_depth, size=3)
         for _ in range(beats):
-            likely = self.rng.random(len(FLAGS)) < [0.3, 0.8, 0.3, 0.4, 0.1, 0.1]
-            flags = dict(zip(FLAGS, likely.astype(int).tolist(), strict=True))
+            likely = [0.3, 0.8, 0.3, 0.4, 0.1, 0.1, 0.5][: len(self.flags)]
+            drawn = self.rng.random(len(self.flags)) < likely
+            flags = dict(zip(self.flags, drawn.astype(int).tolist(), strict=True))
             self.beat(**flags, slot=int(self.rng.choice(slots)), line=self._line())
 
     def _line(self) -> int:

@@ -51,7 +51,7 @@ def random_stream(
             signal = int(rng.integers(1 << len(isa.Engine)))
             for other in range(len(isa.Engine)):
                 given[me, other] += signal >> other & 1
-        commands.append(_random_command(rng, opcode, wait, signal, index))
+        commands.append(_random_command(config, rng, opcode, wait, signal, index))
     return [*commands, end_command(len(commands))]
 
 
@@ -70,9 +70,7 @@ def any_command(
     wait = signal = 0
     if opcode in isa.ENGINES:
         wait, signal = (int(rng.integers(1 << len(isa.Engine))) for _ in range(2))
-    command = _random_command(rng, opcode, wait, signal, index)
-    command.words = command.words & used_words(opcode, config)
-    return command
+    return _random_command(config, rng, opcode, wait, signal, index)
 
 
 def round_robin(config: AcceleratorConfig, count: int) -> list[RandomCommand]:
@@ -86,7 +84,12 @@ def round_robin(config: AcceleratorConfig, count: int) -> list[RandomCommand]:
 
 
 def _random_command(
-    rng: np.random.Generator, opcode: isa.Opcode, wait: int, signal: int, index: int
+    config: AcceleratorConfig,
+    rng: np.random.Generator,
+    opcode: isa.Opcode,
+    wait: int,
+    signal: int,
+    index: int,
 ) -> RandomCommand:
     header = {"opcode": opcode.value, "wait": wait, "signal": signal, "index": index % (1 << 16)}
     bits = 0
@@ -95,8 +98,8 @@ def _random_command(
         if value is None:
             value = int.from_bytes(rng.bytes(8), "little")
         bits |= (value & ((1 << place.width) - 1)) << place.offset
-    words = bits.to_bytes(4 * isa.COMMANDS[opcode].words, "little")
-    return RandomCommand(opcode, wait, signal, np.frombuffer(words, dtype="<u4"))
+    words = np.frombuffer(bits.to_bytes(4 * isa.COMMANDS[opcode].words, "little"), dtype="<u4")
+    return RandomCommand(opcode, wait, signal, words & used_words(opcode, config))
 
 
 def join(commands: list[RandomCommand]) -> NDArray[np.uint32]:

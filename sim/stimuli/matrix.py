@@ -122,8 +122,11 @@ class MatrixRandom:
         if self.rng.random() < 0.2:
             line = int(self.rng.integers(MIN_LINE, self.config.line_depth + 1))
         fields |= {"depthwise": 1, "line": line, "lead": int(self.rng.integers(4)), "kc": 1}
+        if self.config.pixel and self.rng.random() < 0.4:
+            fields["pairs"] = 1
         if self.rng.random() < 0.3:  # every window is in the pass
-            fields["lead"] = int(window_ages(self.config, line).max()) + int(self.rng.integers(2))
+            oldest = int(window_ages(self.config, line, bool(fields["pairs"])).max())
+            fields["lead"] = oldest + int(self.rng.integers(2))
         fields |= {"group_step": shared, "groups": -(-channels // shared), "ky": self._up_to(2)}
         fields |= {"last_lanes": (channels - 1) % shared + 1, "target_group": shared}
         fields |= self._fire(fields)
@@ -223,7 +226,7 @@ class MatrixRandom:
     def _undefined(self, fields: dict[str, int]) -> NDArray[np.bool_]:
         """Return the taps that reach back before the pass for the first window that fires."""
         number = fields["lead"] + fields["fire_y0"] * fields["x"] + fields["fire_x0"]
-        return window_ages(self.config, fields["line"]) > number
+        return window_ages(self.config, fields["line"], bool(fields["pairs"])) > number
 
     def _up_to(self, limit: int) -> int:
         return int(self.rng.integers(1, limit + 1))

@@ -10,6 +10,11 @@ behind it too. If what ``f`` neighbouring outputs see lies ``f`` pixels side by 
 every tap, one vector does for all of them: the weights are repeated ``f`` times, and of the columns
 every ``f``-th one is streamed, once for each tap. In NHWC the results lie as before.
 
+**Pairs**: of a tensor with half as many channels as a group has lanes, a vector has two pixels, and
+the window of a lane takes its channel's bytes of both (``pairs`` of MATRIX). A row is streamed in
+half as many vectors, and the two halves of the lanes compute neighbouring outputs; with a stride of
+2 one half computes, an output for each vector.
+
 With a stride ``s`` neighbouring outputs see pixels ``s`` columns apart. Therefore the columns of an
 image may be sorted into planes (W / s columns each): first all columns x with x mod s = 0, of every
 row, then those with 1, and so on. The taps of one plane make a pass or more, and the planes add up
@@ -39,10 +44,12 @@ LONGEST_SCAN, LONGEST_STEP = (1 << 16) - 1, (1 << 8) - 1
 class Depthwise(Kernel):
     """A depthwise kernel: ``weights`` (kh, kw, channels).
 
-    ``pixels``: how many neighbours the channels are of, side by side.
+    ``pixels``: how many neighbours the channels are of, side by side. ``beside``: of pairs, the
+    weights that the vector's other pixel meets, of the same shape.
     """
 
     pixels: int = 1
+    beside: np.ndarray | None = None
 
     def window(self, rows: range, columns: range) -> "Depthwise":
         """Return the kernel of some of its rows and columns, in their places."""
@@ -147,18 +154,24 @@ class Scan:
 
 @lru_cache(maxsize=4096)  # networks repeat their layers, and the search for cascades their strips
 def choose_scan(
-    config: AcceleratorConfig, y: Axis, x: Axis, pixels: int, outputs: Outputs, sums: int
+    config: AcceleratorConfig,
+    y: Axis,
+    x: Axis,
+    pixels: int,
+    pairs: bool,
+    outputs: Outputs,
+    sums: int,
 ) -> Scan | None:
     """Return the scan with the fewest vectors; None if all need more than ``sums`` partial sums.
 
-    ``y`` and ``x`` are the kernel's rows and columns. One row of taps per pass needs no line, so a
-    row too long for the lines takes more passes.
+    ``y`` and ``x`` are the kernel's rows and columns; of ``pairs`` one pass has all columns. One
+    row of taps per pass needs no line, so a row too long for the lines takes more passes.
     """
     candidates: list[tuple[int, Scan]] = []
     left = max(0, -x.start(outputs[1].start))
     window_rows, window_columns = config.window_rows, config.window_columns
     for rows in range(1, min(y.kernel, window_rows) + 1):
-        for columns in range(1, x.kernel + 1):
+        for columns in range(x.kernel if pairs else 1, x.kernel + 1):
             if (columns - 1) * x.dilation >= window_columns:
                 break
             # With more padding than taps, as TPU-MLIR may have it, a row would begin by firing.
@@ -188,7 +201,8 @@ def scans(
     Passes of fewer vectors may save more than what neighbouring scans stream twice.
     """
     count = len(outputs[0]) * len(outputs[1])
-    known = config, kernel.rows, kernel.columns, kernel.pixels, outputs
+    pairs = kernel.beside is not None
+    known = config, kernel.rows, kernel.columns, kernel.pixels, pairs, outputs
     whole = choose_scan(*known, config.psum_depth)
     if whole is not None:
         least = choose_scan(*known, count) if count > config.psum_depth else whole
@@ -230,6 +244,7 @@ def _emit_scan(
         kx=scan.passes[1],
         columns=len(source.columns) * source.pixel_pitch,
         depthwise=1,
+        pairs=int(kernel.beside is not None),
         lead=scan.skip,
         line=scan.line,
         fire_y0=scan.reach[0],
@@ -246,11 +261,25 @@ def _emit_scan(
 
 def _buffers(config: AcceleratorConfig, kernel: Depthwise, scan: Scan) -> Iterator[np.ndarray]:
     """Yield the weight buffers in the order of their passes: the newest vector has tap 0."""
-    kh, kw, depth = kernel.weights.shape
+    buffers = list(_taps(config, kernel.weights, scan, kernel.columns.dilation))
+    if kernel.beside is None:
+        yield from buffers
+        return
+    others = _taps(config, kernel.beside, scan, kernel.columns.dilation)
+    middle = config.window_columns // 2
+    for buffer, other in zip(buffers, others, strict=True):
+        # Weights are 0 where a tap has none of its pixel's bytes, see `PixelPairs`.
+        yield buffer + np.roll(other, middle, axis=1)
+
+
+def _taps(
+    config: AcceleratorConfig, weights: np.ndarray, scan: Scan, dilation: int
+) -> Iterator[np.ndarray]:
+    """Yield weights at the taps of a pass, for each group and pass: shape (channels, width)."""
+    kh, kw, depth = weights.shape
     (tap_rows, tap_columns), (ky, kx) = scan.taps, scan.passes
     padded = np.zeros((ky * tap_rows, kx * tap_columns, depth), dtype=np.int8)
-    padded[:kh, :kw] = kernel.weights
-    dilation = kernel.columns.dilation
+    padded[:kh, :kw] = weights
     taps = [
         (i, j, (tap_rows - 1 - i) * config.window_columns + (tap_columns - 1 - j) * dilation)
         for i in range(tap_rows)
@@ -354,13 +383,89 @@ class SideBySide:
                 kernel.emit(emitter, sources[plane], wide, piece, ends)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PixelPairs:
+    """A depthwise kernel on vectors of two pixels; see `find`."""
+
+    kernel: Depthwise
+    outputs: Outputs
+
+    @classmethod
+    def find(
+        cls, config: AcceleratorConfig, kernel: Depthwise, outputs: Outputs
+    ) -> "PixelPairs | None":
+        """Return the way to compute ``outputs`` with pairs, if there is one.
+
+        Column o of the outputs and tap t see column ``o * stride + t * dilation - before``, which
+        is pixel c mod 2 of vector c div 2. Vectors of pixels that are a lane's own stay in the
+        window for half of its columns, those of the others for the other half.
+        """
+        x = kernel.columns
+        results = 2 // x.stride
+        blocks, rest = divmod(len(outputs[1]), max(1, results))
+        if kernel.outputs != config.pixel or not results or rest or x.size % 2:
+            return None
+        first = outputs[1].start * x.stride - x.before
+        places = {
+            (p, t): divmod(first + p + t * x.dilation, 2)
+            for p in range(results)
+            for t in range(x.kernel)
+        }
+        vectors = [vector for vector, _ in places.values()]
+        oldest, newest = min(vectors), max(vectors)
+        middle = config.window_columns // 2
+        own, beside = (
+            np.zeros((len(kernel.weights), newest - oldest + 1, results * kernel.outputs), np.int8)
+            for _ in range(2)
+        )
+        for (p, t), (vector, pixel) in places.items():
+            columns = middle if pixel == p else config.window_columns - middle
+            if newest - vector >= columns:
+                return None
+            channels = slice(p * kernel.outputs, (p + 1) * kernel.outputs)
+            meets = own if pixel == p else beside
+            meets[:, vector - oldest, channels] = kernel.weights[:, t]
+        wide = replace(
+            kernel,
+            weights=own,
+            beside=beside,
+            parameters={name: np.tile(v, results) for name, v in kernel.parameters.items()},
+            columns=Axis(size=x.size // 2, kernel=own.shape[1], before=-oldest, outputs=blocks),
+        )
+        return cls(kernel=wide, outputs=(outputs[0], range(blocks)))
+
+    def cycles(self, config: AcceleratorConfig, memory: MemoryTiming) -> int:
+        """Return the cycles of all commands, about."""
+        each = scans(config, memory, self.kernel, self.outputs)
+        return cycles(config, memory, self.kernel.outputs, each)
+
+    def emit(self, emitter: Emitter, source: Tile, target: Tile, first: int) -> None:
+        """Emit the commands; ``first`` is the target's first column."""
+        pixel = len(source.channels)
+        channels = source.channels.start
+        pairs = replace(
+            source,
+            columns=range(source.columns.start // 2, source.columns.stop // 2),
+            channels=range(channels, channels + 2 * pixel),
+            pixel_pitch=2 * pixel,
+        )
+        wide = replace(
+            target,
+            address=target.at(target.rows.start, first),
+            columns=self.outputs[1],
+            channels=range(self.kernel.outputs),
+            pixel_pitch=self.kernel.outputs,
+        )
+        self.kernel.emit(emitter, pairs, wide, self.outputs)
+
+
 def best_side_by_side(
     config: AcceleratorConfig,
     memory: MemoryTiming,
     kernel: Depthwise,
     outputs: Outputs,
     count: int = 1,
-) -> SideBySide:
+) -> SideBySide | PixelPairs:
     """Return the way of the fewest cycles for an input of ``count`` planes, 1 if it has none.
 
     One column at a time unless more save a twentieth.
@@ -370,7 +475,9 @@ def best_side_by_side(
         min(config.lanes, config.width) // kernel.outputs if kernel.columns.stride == count else 1
     )
     factors = [factor for factor in range(2, most + 1) if len(outputs[1]) % factor == 0]
-    several = [replace(single, factor=factor) for factor in factors]
+    several: list[SideBySide | PixelPairs] = [replace(single, factor=n) for n in factors]
+    pairs = PixelPairs.find(config, kernel, outputs) if count == 1 else None
+    several += [pairs] if pairs else []
     if several:
         best = min(several, key=lambda way: way.cycles(config, memory))
         if 20 * best.cycles(config, memory) < 19 * single.cycles(config, memory):
@@ -393,8 +500,11 @@ def emit_side_by_side(
     way = None
     if {source.pixel_pitch, target.pixel_pitch} == {kernel.outputs}:
         way = best_side_by_side(emitter.config, emitter.memory, kernel, outputs, count)
-    if way is None or way.factor == way.count == 1:
+    even = source.columns.start % 2 == len(source.columns) % 2 == 0
+    if isinstance(way, PixelPairs) and even:
+        way.emit(emitter, source, target, outputs[1].start)
+    elif isinstance(way, SideBySide) and (way.factor, way.count) != (1, 1):
+        way.emit(emitter, source, target)
+    else:
         assert count == 1
         kernel.emit(emitter, source, target, outputs)
-    else:
-        way.emit(emitter, source, target)

@@ -127,6 +127,41 @@ def test_channels_in_the_lanes(
     assert channels(expect_exact(graph, replace(WIDE, psum_depth=depth))) == expected
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("lanes", [16, 6])
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.usual(count=4)
+def test_pairs_of_pixels_give_goldens_bytes(seed: int, lanes: int) -> None:
+    config = replace(WIDE, lanes=lanes)
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(1, 13)), int(rng.choice([8, 16, 24, 36]))
+    layers = Depthwise((int(rng.integers(1, 3)), *size, config.pixel), seed)
+    for stride in rng.choice([1, 2], 3).tolist():
+        kernel = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+        layers.depthwise(kernel, stride, int(rng.integers(1, 3)) if stride == 1 else 1)
+    expect_exact(layers.dense(3).graph(), config)
+
+
+@pytest.mark.parametrize(
+    ("columns", "kernel", "stride", "padding", "expected"),
+    [
+        pytest.param(24, 3, 1, "SAME", 16, id="neighbours in the halves of the lanes"),
+        pytest.param(24, 3, 1, "VALID", 16, id="without padding"),
+        pytest.param(24, 3, 2, "SAME", 8, id="a stride of two: one half"),
+        pytest.param(25, 3, 1, "SAME", 0, id="columns that do not pair"),
+        pytest.param(24, 2, 1, "VALID", 0, id="results that do not pair"),
+        pytest.param(24, 5, 1, "SAME", 0, id="more columns than the window has"),
+        pytest.param(24, 3, 3, "SAME", 0, id="a stride of three"),
+    ],
+)
+def test_where_a_vector_has_two_pixels(
+    columns: int, kernel: int, stride: int, padding: str, expected: int
+) -> None:
+    layers = Depthwise((1, 12, columns, 8)).depthwise((3, kernel), stride, padding=padding)
+    (scan,) = scans(expect_exact(layers.graph(), WIDE))
+    assert scan["last_lanes"] * scan["pairs"] == expected
+
+
 def test_rows_that_weigh_nothing_are_read_too() -> None:
     graph = Depthwise((1, 7, 5, 6)).depthwise((5, 3)).graph()
     expect_exact(graph, replace(WIDE, psum_depth=16))

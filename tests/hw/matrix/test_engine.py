@@ -40,6 +40,7 @@ def run(config, simulator, seed, rounds, testcase=None):
         ("verilator", 4, 4, 0, 12),
         ("verilator", 6, 5, 1, 12),
         ("verilator", 8, 8, 2, 12),
+        ("verilator", 16, 16, 4, 12),  # pairs of pixels
         ("icarus", 6, 5, 10, 2),
     ],
 )

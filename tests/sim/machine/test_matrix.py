@@ -12,6 +12,9 @@ CONFIG = AcceleratorConfig(
     lanes=3, width=4, port=4, psum_depth=16, line_depth=16, scratchpad=4096, vector_lanes=2
 )
 
+PAIRS = CONFIG.replace(lanes=6, width=16, port=16)
+"""Windows wide enough for pairs of pixels, of three bytes each."""
+
 
 def literal(config, job, scratchpad, sums):
     """Return the scratchpad after a command, vector by vector as the text of MATRIX says."""
@@ -51,9 +54,15 @@ def literal(config, job, scratchpad, sums):
                         ages = [(s, j) for s in range(config.window_rows) for j in range(columns)]
                         while len(ages) < width:
                             ages.append((ages[-1][0], ages[-1][1] + 1))
-                        back = [s * f["line"] + j for s, j in ages]
+                        half = columns // 2
+                        places = [
+                            (s * f["line"] + j - half, (lane + 3) % 6)
+                            if f["pairs"] and j >= half
+                            else (s * f["line"] + j, lane)
+                            for s, j in ages
+                        ]
                         operands = np.array(
-                            [history[-1 - b][lane] if b < len(history) else 0 for b in back]
+                            [history[-1 - b][at] if b < len(history) else 0 for b, at in places]
                         )
                     total = int(operands @ taps[lane])
                     if not (f["first"] and number == 0):
@@ -69,14 +78,15 @@ def literal(config, job, scratchpad, sums):
     return result
 
 
+@pytest.mark.parametrize("config", [CONFIG, PAIRS], ids=["narrow", "pairs"])
 @pytest.mark.parametrize("seed", range(12))
-def test_commands_do_what_their_text_says(seed):
+def test_commands_do_what_their_text_says(seed, config):
     rng = np.random.default_rng(seed)
-    scratchpad = rng.integers(-128, 128, CONFIG.scratchpad, dtype=np.int8)
-    sums, expected_sums = np.zeros((2, CONFIG.psum_depth, CONFIG.lanes), np.int32)
-    for job in MatrixRandom(CONFIG, rng).jobs(3):
-        expected = literal(CONFIG, job, scratchpad, expected_sums)
-        assert job.run(CONFIG, scratchpad, sums) == 0
+    scratchpad = rng.integers(-128, 128, config.scratchpad, dtype=np.int8)
+    sums, expected_sums = np.zeros((2, config.psum_depth, config.lanes), np.int32)
+    for job in MatrixRandom(config, rng).jobs(3):
+        expected = literal(config, job, scratchpad, expected_sums)
+        assert job.run(config, scratchpad, sums) == 0
         np.testing.assert_array_equal(scratchpad, expected)
 
 
