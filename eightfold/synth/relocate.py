@@ -120,6 +120,19 @@ class Floor:
         self._units[name] = Unit((name,))
         return self._units[name]
 
+    def sharing(self, pin: Pin) -> list[Pin]:
+        """Return the pins that get their net by the same wire: CE has one for the registers of a
+        slice, LSR one for those of a tile."""
+        cell, port = pin
+        bits = self.cells[cell]["connections"][port]
+        if port not in ("CE", "LSR"):
+            return [pin]
+        place = self.cells[cell]["attributes"]["NEXTPNR_BEL"].rsplit("/", 1)[-1]
+        slices = place[len("SLICE")] if port == "CE" else "ABCD"
+        bels = [(*self.tiles[cell], f"SLICE{letter}.FF{i}") for letter in slices for i in (0, 1)]
+        found = [self._bels[bel] for bel in bels if bel in self._bels]
+        return [(name, port) for name in found if self.cells[name]["connections"].get(port) == bits]
+
     def connect(self, pin: Pin, copy_of: str) -> None:
         """Let a pin read a copy."""
         cell, port = pin
@@ -555,13 +568,24 @@ class Relocation:
                 self.delays.drivers[name, port] = self.delays.drivers[cell, port]
                 self.delays.wires[name, port] = self.delays.wires[cell, port]
             self.delays.cells[name, "F"] = self.delays.cells[cell, "F"]
-            for pin in self._readers_of_copy(move, copies):
+            for pin in self._readers_of_copy(plan, move, copies):
                 self.delays.drivers[pin] = (name, "F")
                 self.floor.connect(pin, name)
         return copies
 
-    def _readers_of_copy(self, move: Move, copies: Mapping[Unit, Unit]) -> Iterator[Pin]:
-        """Yield what reads a copy: the path, and late pins that are nearer to it."""
+    def _readers_of_copy(
+        self, plan: Plan, move: Move, copies: Mapping[Unit, Unit]
+    ) -> Iterator[Pin]:
+        """Yield what reads a copy: the path, late pins that are nearer to it, and what cannot read
+        another net than these."""
+        moving = {cell for each in plan.moves for cell in each.step.unit.cells}
+        for pin in self._near_readers(move, copies):
+            alone = pin[0] in moving or pin[0] not in self.floor.tiles
+            others = [] if alone else self.floor.sharing(pin)
+            yield pin
+            yield from (other for other in others if other[0] not in {pin[0], *moving})
+
+    def _near_readers(self, move: Move, copies: Mapping[Unit, Unit]) -> Iterator[Pin]:
         paths, slack = self.paths, self.paths.slack
         tile = self.floor.tiles[move.step.unit.cells[0]]
         assert move.step.exit is not None

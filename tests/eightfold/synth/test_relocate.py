@@ -292,3 +292,24 @@ def test_a_lut_is_copied_where_its_move_makes_others_late(tmp_path: Path) -> Non
     readers = {pin for pin, source in sources_of(netlist).items() if source == f"{lut}$copy0"}
     assert [pin[1] for pin in readers] == ["A"]
     assert "ROUTING" not in netlist["modules"]["top"]["netnames"][lut]["attributes"]
+
+
+def test_registers_of_a_slice_read_one_enable(tmp_path: Path) -> None:
+    """A copy for the late one of two registers is for the other as well, which is not late."""
+    design = Design()
+    start = design.add(REGISTER, "X0/Y0/SLICEA.FF0", {})
+    other = design.add(REGISTER, "X40/Y0/SLICEA.FF0", {})
+    design.add(COMB, "X0/Y0/SLICED.K0", {})
+    lut = design.add(COMB, "X40/Y0/SLICEB.K0", {"A": start, "B": other})
+    late = design.add(REGISTER, "X0/Y0/SLICEB.FF1", {"CE": lut})
+    beside = design.add(REGISTER, "X0/Y0/SLICEB.FF0", {"CE": lut})
+    apart = design.add(REGISTER, "X0/Y0/SLICEC.FF0", {"CE": lut})
+    far = design.add(REGISTER, "X40/Y0/SLICEC.FF0", {"CE": lut})
+    delays = delays_of(design.netlist, tmp_path)
+    # As if the router had found shorter ways.
+    delays.wires |= {(beside, "CE"): 100.0, (apart, "CE"): 100.0}
+    relocation = Relocation(design.netlist, delays, 1.4)
+    assert relocation.run()
+    sources = {register: source for (register, _), source in sources_of(design.netlist).items()}
+    assert sources[late] == sources[beside] == f"{lut}$copy0"
+    assert sources[apart] == sources[far] == lut
