@@ -83,6 +83,8 @@ class MatrixRandom:
 
     def __init__(self, config: AcceleratorConfig, rng: np.random.Generator) -> None:
         self.config, self.rng = config, rng
+        # Drawn apart, so that the programs of a seed are else the same with and without pairs.
+        (self._pairs,) = rng.spawn(1)
         self.low = 0  # nothing below this address is read
         self._target = 0
 
@@ -122,7 +124,7 @@ class MatrixRandom:
         if self.rng.random() < 0.2:
             line = int(self.rng.integers(MIN_LINE, self.config.line_depth + 1))
         fields |= {"depthwise": 1, "line": line, "lead": int(self.rng.integers(4)), "kc": 1}
-        if self.config.pixel and self.rng.random() < 0.4:
+        if self.config.pixel and self._pairs.random() < 0.4:
             fields["pairs"] = 1
         if self.rng.random() < 0.3:  # every window is in the pass
             oldest = int(window_ages(self.config, line, bool(fields["pairs"])).max())

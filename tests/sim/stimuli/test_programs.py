@@ -21,7 +21,7 @@ ODD = AcceleratorConfig(lanes=3, width=5, port=4, scratchpad=8192, weight_buffer
 @pytest.mark.slow
 @pytest.mark.parametrize("config", [PRESETS["nano"], PRESETS["base"], ODD], ids=str)
 def test_programs_are_legal_determined_and_of_all_engines(config):
-    found, changes = Counter(), 0
+    found = Counter()
     for seed in range(12):
         rng = np.random.default_rng(seed)
         program = ProgramRandom(config, rng).program(int(rng.integers(1, 9)))
@@ -30,10 +30,9 @@ def test_programs_are_legal_determined_and_of_all_engines(config):
         end = ending(config, words, np.frombuffer(program.model, np.uint8), program.arena)
         assert (end.done, end.open, end.free, end.refusals) == (True, False, False, frozenset())
         assert end.arena is not None
-        changes += bool((end.arena != program.arena).any())
+        assert (end.arena != program.arena).any()
         found.update(item.opcode for item in program.items)
     assert found.keys() == isa.COMMANDS.keys() - {Opcode.BEGIN, Opcode.END}
-    assert changes > 9  # a program may happen to store nothing new
 
 
 def test_a_program_goes_on_without_a_gather_that_has_no_room():
