@@ -8,8 +8,8 @@ there takes places of others: its cells are moved before, by the delays that nex
 
 RAM blocks and multipliers have few places, and may be put where another placement put them. A unit
 that fills the device always has such a floorplan: nextpnr's electrostatic placer finds better
-places for them than the placer that puts the logic around them, for timing. docs/synthesis.md has
-the figures.
+places for them than the placer that puts the logic around them, for timing, and their exchange
+(`eightfold.synth.blocks`) still better ones. docs/synthesis.md has the figures.
 """
 
 import json
@@ -24,8 +24,8 @@ from eightfold.common.errors import InputError
 from eightfold.rtl.header import without_header
 from eightfold.rtl.verilog import unit_verilog
 from eightfold.synth.area import Area, area_of, cells_of, parts_of
+from eightfold.synth.blocks import fix_blocks
 from eightfold.synth.device import Device
-from eightfold.synth.netlist import top_module
 from eightfold.synth.paths import Delays
 from eightfold.synth.relocate import Relocation
 from eightfold.synth.report import SynthesisResult, Timing, slow_end_points, timing_of
@@ -228,7 +228,9 @@ def _route(
 def _placement(run: PlaceAndRoute, key: str) -> str:
     """Return a digest of what the placement depends on."""
     origin = run.origin
-    others = () if origin is None else (_placement(origin, key),)
+    others = [] if origin is None else [_placement(origin, key)]
+    if origin is not None and origin.floorplan:
+        others += own_steps("blocks")
     return digest_of(key, run.device.constraints, *run.placer, *others)
 
 
@@ -243,7 +245,7 @@ def _place(run: PlaceAndRoute, key: str, stage: Stage) -> dict[str, Any]:
             netlist, placed, fixed = (
                 run.folder / name for name in (origin.netlist, origin.placed, run.netlist)
             )
-            fix_blocks(netlist, placed, fixed, run.device.family)
+            fix_blocks(netlist, placed, fixed, run.device.family, exchange=origin.floorplan)
         stage("packing")
         result = _nextpnr(run, run.placer, f"{run.name}.place.log", stage)
         return result | {"seconds": seconds + result["seconds"]}
@@ -259,25 +261,6 @@ def _nextpnr(run: PlaceAndRoute, options: Sequence[str], log: str, stage: Stage)
     nextpnr = find_tool(run.device.router)
     warnings = run_tool(nextpnr, options, folder=run.folder, log=log, stage=stage)
     return {"seconds": time.monotonic() - begin, "warnings": warnings}
-
-
-def fix_blocks(netlist: Path, placed: Path, fixed: Path, family: str = "ecp5") -> None:
-    """Write `netlist` as `fixed`, its blocks tied to the places that they have in `placed`.
-
-    Both are Yosys' JSON; in `placed`, which nextpnr wrote, ``NEXTPNR_BEL`` names a place, which in
-    `fixed` is the attribute ``BEL``. Raises InputError if a block has no place.
-    """
-    found = json.loads(placed.read_text(encoding="utf-8"))
-    places = {name: cell["attributes"] for name, cell in top_module(found)["cells"].items()}
-    design = json.loads(netlist.read_text(encoding="utf-8"))
-    for name, cell in top_module(design)["cells"].items():
-        area = area_of({cell["type"]: 1}, family)
-        if area.dsps + area.rams > 0:
-            place = places.get(name, {}).get("NEXTPNR_BEL")
-            if place is None:
-                raise InputError(f"{placed}: no place of {name}; remove the file, place it again")
-            cell.setdefault("attributes", {})["BEL"] = place
-    fixed.write_text(json.dumps(design), encoding="utf-8")
 
 
 def run_synthesis(

@@ -1,16 +1,19 @@
-"""RAM blocks and multipliers of one seed where another seed's placement put them."""
+"""RAM blocks and multipliers of one seed where another seed's placement put them, or exchanged."""
 
 import json
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from eightfold.common.errors import InputError
-from eightfold.synth import run_synthesis
+from eightfold.synth import blocks, run_synthesis
+from eightfold.synth.blocks import arrange, fix_blocks
 from eightfold.synth.device import Device
-from eightfold.synth.flow import PlaceAndRoute, fix_blocks
+from eightfold.synth.flow import PlaceAndRoute
 from eightfold.synth.netlist import top_module
 from eightfold.target.config import PRESETS
 
@@ -40,6 +43,75 @@ def test_a_block_without_a_place_is_refused(tmp_path: Path) -> None:
     netlist = write(tmp_path / "in", {"ram": cell("DP16KD")})
     with pytest.raises(InputError, match=r"placed: no place of ram; remove the file"):
         fix_blocks(netlist, write(tmp_path / "placed", {}), tmp_path / "out")
+
+
+Cells = dict[str, dict[str, Any]]
+
+
+def placement(places: dict[str, tuple[str, str]], wires: list[list[str]]) -> dict[str, Any]:
+    """Return a placement of cells with kinds and places, each wire on the cells that it joins."""
+    cells: Cells = {
+        name: cell(kind, NEXTPNR_BEL=bel) | {"connections": defaultdict(list)}
+        for name, (kind, bel) in places.items()
+    }
+    for wire, joined in enumerate(wires, 2):
+        for name in joined:
+            cells[name]["connections"]["A0"].append(wire)
+    return {"modules": {"t": {"attributes": {"top": "1"}, "cells": cells}}}
+
+
+def multiplier(number: int) -> tuple[str, str]:
+    """Return the kind and place of a multiplier: two groups in each of two rows."""
+    group, which = divmod(number, 4)
+    column = (0, 1, 4, 5)[which]
+    row, first = (10, 34)[group // 2], (4, 13)[group % 2]
+    return "MULT18X18D", f"X{first + column}/Y{row}/MULT18_{column}"
+
+
+RAMS = {"left": ("DP16KD", "X4/Y22/EBR0"), "right": ("DP16KD", "X100/Y46/EBR2")}
+
+
+def test_blocks_that_are_crosswise_exchange_their_places() -> None:
+    logic = {"l": ("TRELLIS_COMB", "X99/Y47/S"), "r": ("TRELLIS_COMB", "X3/Y21/S")}
+    wires = [["left", "l"], ["right", "r"]]
+    found = arrange(placement(RAMS | logic, wires), tries=2000)
+    assert found == {"left": "X100/Y46/EBR2", "right": "X4/Y22/EBR0"}
+
+
+def test_a_block_gets_a_place_that_is_free() -> None:
+    logic = {"l": ("TRELLIS_COMB", "X99/Y23/S"), "r": ("TRELLIS_COMB", "X7/Y47/S")}
+    wires = [["left", "l"], ["right", "r"]]
+    found = arrange(placement(RAMS | logic, wires), tries=2000)
+    assert found == {"left": "X100/Y22/EBR2", "right": "X8/Y46/EBR2"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_group_of_multipliers_has_no_more_signals_than_it_can(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = Random(seed)
+    places = {f"m{n}": multiplier(n) for n in range(12)}
+    places |= {f"l{n}": ("TRELLIS_COMB", f"X{rng.randrange(30)}/Y10/S") for n in range(12)}
+    placed = placement(places, [[f"m{n}", f"l{n}"] for n in range(12) for _ in range(5)])
+    # Two multipliers have the same two enables, and are placed in the same group.
+    cells = top_module(placed)["cells"]
+    for n in range(12):
+        cells[f"m{n}"]["connections"] |= {"CE0": [100 + n // 2], "CE1": [200 + n // 2]}
+
+    def most_enables() -> int:
+        groups: defaultdict[str, set[int]] = defaultdict(set)
+        found = arrange(placed, tries=3000)
+        assert len(set(found.values())) == 12
+        for name, bel in found.items():
+            column, row, place = bel.split("/")
+            pins = cells[name]["connections"]
+            first = int(column[1:]) - int(place.removeprefix("MULT18_"))
+            groups[f"{first} {row}"] |= {*pins["CE0"], *pins["CE1"]}
+        return max(map(len, groups.values()))
+
+    assert most_enables() <= 4
+    monkeypatch.setattr(blocks, "SIGNALS", 8)
+    assert most_enables() > 4
 
 
 def test_a_unit_that_fills_the_device_has_a_floorplan(tmp_path: Path) -> None:
