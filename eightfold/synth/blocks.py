@@ -11,7 +11,7 @@ A wire's length is half the circumference of the rectangle around its cells, in 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from math import exp
 from pathlib import Path
@@ -22,7 +22,7 @@ import numpy as np
 
 from eightfold.common.errors import InputError
 from eightfold.synth.area import area_of
-from eightfold.synth.netlist import Cell, Wire, top_module
+from eightfold.synth.netlist import Cell, Wire, place_of, top_module
 
 PASSES = 5
 """How often the costs of all places are calculated: exchanges change those of other blocks."""
@@ -44,13 +44,17 @@ LOCAL = 10_000
 
 class Kind(NamedTuple):
     """What nextpnr calls the places of a kind of block, before their numbers in their group; how
-    many columns of tiles are from one number to the next."""
+    many columns of tiles are from one number to the next; which pins share signals in a group."""
 
     place: str
     step: int
+    shared: tuple[str, ...]
 
 
-KINDS = {"DP16KD": Kind("EBR", 2), "MULT18X18D": Kind("MULT18_", 1)}
+KINDS = {
+    "DP16KD": Kind("EBR", 2, ()),
+    "MULT18X18D": Kind("MULT18_", 1, ("CLK", "CE", "RST")),
+}
 
 
 class Place(NamedTuple):
@@ -110,7 +114,6 @@ class _Blocks:
 
     def __init__(self, cells: dict[str, Cell], kind: str) -> None:
         self._kind = KINDS[kind]
-        self._few_signals = kind == "MULT18X18D"
         self.names = [name for name, cell in cells.items() if cell["type"] == kind]
         own = [self._place(cells[name]) for name in self.names]
         each = (sorted(set(values)) for values in zip(*own, strict=True))
@@ -119,17 +122,14 @@ class _Blocks:
         self._at: list[int | None] = [None] * len(self.sites)
         for block, site in enumerate(self._where):
             self._at[site] = block
-        self._signals = [_signals(cells[name]) for name in self.names]
+        self._signals = [_signals(cells[name], self._kind.shared) for name in self.names]
         self._groups: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
         for number, site in enumerate(self.sites):
             self._groups[site[:2]].append(number)
 
     def _place(self, cell: Cell) -> Place:
-        bel = re.fullmatch(
-            rf"X(\d+)/Y(\d+)/{self._kind.place}(\d+)", cell["attributes"]["NEXTPNR_BEL"]
-        )
-        assert bel is not None
-        x, y, number = map(int, bel.groups())
+        x, y, bel = place_of(cell)
+        number = int(bel.removeprefix(self._kind.place))
         return Place(y, x - number * self._kind.step, number)
 
     def tile(self, place: Place) -> tuple[int, int]:
@@ -167,7 +167,7 @@ class _Blocks:
         """Exchange what is at two places, unless a group has too many signals then."""
         at = self._at
         at[one], at[two] = at[two], at[one]
-        if self._few_signals and not (self._routable(one) and self._routable(two)):
+        if not (self._routable(one) and self._routable(two)):
             at[one], at[two] = at[two], at[one]
         for site in (one, two):
             if (block := at[site]) is not None:
@@ -179,12 +179,12 @@ class _Blocks:
         return all(len(set().union(*each)) <= SIGNALS for each in zip(*signals, strict=True))
 
 
-def _signals(cell: Cell) -> list[set[Wire]]:
-    """Return the clocks, the enables and the resets of a multiplier."""
+def _signals(cell: Cell, shared: Sequence[str]) -> list[set[Wire]]:
+    """Return what numbered pins read, such as the clocks, the enables and the resets."""
     pins = cell["connections"].items()
     return [
         {bit for port, bits in pins if re.fullmatch(rf"{kind}\d", port) for bit in bits}
-        for kind in ("CLK", "CE", "RST")
+        for kind in shared
     ]
 
 
@@ -197,8 +197,7 @@ class _Wires:
         self._of: dict[str, set[Wire]] = {}
         joined: defaultdict[Wire, set[int]] = defaultdict(set)
         for name, cell in cells.items():
-            column, row, _ = cell["attributes"]["NEXTPNR_BEL"].split("/")
-            self._tiles[self._number[name]] = int(column[1:]), int(row[1:])
+            self._tiles[self._number[name]] = place_of(cell)[:2]
             self._of[name] = {bit for bits in cell["connections"].values() for bit in bits}
             for wire in self._of[name]:
                 joined[wire].add(self._number[name])

@@ -228,9 +228,7 @@ def _route(
 def _placement(run: PlaceAndRoute, key: str) -> str:
     """Return a digest of what the placement depends on."""
     origin = run.origin
-    others = [] if origin is None else [_placement(origin, key)]
-    if origin is not None and origin.floorplan:
-        others += own_steps("blocks")
+    others = [] if origin is None else [_placement(origin, key), *own_steps("blocks")]
     return digest_of(key, run.device.constraints, *run.placer, *others)
 
 

@@ -1,5 +1,6 @@
 """A flat netlist as Yosys writes it in JSON: its top module, its cells, what reads a wire."""
 
+import re
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -12,6 +13,13 @@ def top_module(netlist: dict[str, Any]) -> dict[str, Any]:
     """Return the module with the attribute ``top`` of a Yosys JSON netlist."""
     [top] = [m for m in netlist["modules"].values() if int(m["attributes"].get("top", "0"), 2)]
     return top
+
+
+def place_of(cell: Cell) -> tuple[int, int, str]:
+    """Return the column and row of tiles where nextpnr has placed a cell, and what of the tile."""
+    bel = re.fullmatch(r"X(\d+)/Y(\d+)/(.+)", cell["attributes"]["NEXTPNR_BEL"])
+    assert bel is not None
+    return int(bel[1]), int(bel[2]), bel[3]
 
 
 def clock_of(top: dict[str, Any], clock: str) -> int:

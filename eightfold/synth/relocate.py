@@ -8,7 +8,6 @@ others stay as they are.
 """
 
 import copy
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from eightfold.synth.netlist import free_net, readers, top_module
+from eightfold.synth.netlist import free_net, place_of, readers, top_module
 from eightfold.synth.paths import NEVER, Delays, Paths, Pin
 
 Tile = tuple[int, int]
@@ -28,7 +27,6 @@ MARGIN = 100.0
 SPOTS = 220
 """How many places of a unit are looked at."""
 
-_BEL = re.compile(r"X(\d+)/Y(\d+)/(.+)")
 _TOGETHER = frozenset({"F1", "OFX", "FXA", "FXB", "FCI", "FCO", "M", "WD", "WCK", "WRE"})
 """Pins that tie a LUT to its neighbours: wide multiplexers, carries, distributed RAM."""
 
@@ -49,8 +47,8 @@ class Floor:
         self.cells = self.top["cells"]
         self.tiles: dict[str, Tile] = {}
         self._bels: dict[tuple[int, int, str], str] = {}
-        for name, cell in self.cells.items():
-            self.put(name, cell["attributes"]["NEXTPNR_BEL"])
+        for name in self.cells:
+            self._note(name)
         logic = [name for name in self.cells if self._type(name) == "TRELLIS_COMB"]
         memory = [name for name in logic if self._mode(name) in ("DPRAM", "RAMW_BLOCK")]
         self.free = {self.tiles[name] for name in logic} - {self.tiles[name] for name in memory}
@@ -94,18 +92,19 @@ class Floor:
 
     def put(self, cell: str, bel: str) -> None:
         """Put a cell at a place."""
-        found = _BEL.fullmatch(bel)
-        assert found is not None
-        x, y = int(found[1]), int(found[2])
-        self.tiles[cell] = (x, y)
-        self._bels[x, y, found[3]] = cell
         self.cells[cell]["attributes"]["NEXTPNR_BEL"] = bel
+        self._note(cell)
+
+    def _note(self, cell: str) -> None:
+        x, y, part = place_of(self.cells[cell])
+        self.tiles[cell] = (x, y)
+        self._bels[x, y, part] = cell
 
     def take(self, cells: Iterable[str]) -> dict[str, str]:
         """Take cells away from their places, and return these."""
         bels = {cell: self.cells[cell]["attributes"]["NEXTPNR_BEL"] for cell in cells}
-        for cell, bel in bels.items():
-            del self._bels[(*self.tiles[cell], bel.rsplit("/", 1)[-1])]
+        for cell in bels:
+            del self._bels[place_of(self.cells[cell])]
         return bels
 
     def copy_lut(self, cell: str) -> Unit:
@@ -127,9 +126,9 @@ class Floor:
         bits = self.cells[cell]["connections"][port]
         if port not in ("CE", "LSR"):
             return [pin]
-        place = self.cells[cell]["attributes"]["NEXTPNR_BEL"].rsplit("/", 1)[-1]
+        x, y, place = place_of(self.cells[cell])
         slices = place[len("SLICE")] if port == "CE" else "ABCD"
-        bels = [(*self.tiles[cell], f"SLICE{letter}.FF{i}") for letter in slices for i in (0, 1)]
+        bels = [(x, y, f"SLICE{letter}.FF{i}") for letter in slices for i in (0, 1)]
         found = [self._bels[bel] for bel in bels if bel in self._bels]
         return [(name, port) for name in found if self.cells[name]["connections"].get(port) == bits]
 

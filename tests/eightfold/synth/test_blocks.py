@@ -45,12 +45,9 @@ def test_a_block_without_a_place_is_refused(tmp_path: Path) -> None:
         fix_blocks(netlist, write(tmp_path / "placed", {}), tmp_path / "out")
 
 
-Cells = dict[str, dict[str, Any]]
-
-
 def placement(places: dict[str, tuple[str, str]], wires: list[list[str]]) -> dict[str, Any]:
     """Return a placement of cells with kinds and places, each wire on the cells that it joins."""
-    cells: Cells = {
+    cells = {
         name: cell(kind, NEXTPNR_BEL=bel) | {"connections": defaultdict(list)}
         for name, (kind, bel) in places.items()
     }
