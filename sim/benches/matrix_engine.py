@@ -17,7 +17,7 @@ from eightfold.hw.array.mac_array import latency
 from eightfold.hw.matrix.engine import STATUS_LAYOUT
 from eightfold.hw.memory.scratchpad import Scratchpad
 from eightfold.hw.ports import scratchpad_write_layout
-from eightfold.isa import Matrix
+from eightfold.isa import MATRIX
 from eightfold.isa.issued import distances
 from eightfold.sim.bench import support
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
@@ -87,15 +87,15 @@ class EngineBench:
         for job in jobs:
             models.append((job, self.scratchpad.copy(), self.sums.copy()))
             refused = job.run(self.config, self.scratchpad, self.sums)
-            f = job.fields
-            y, x = (range(f[f"fire_{a}0"], f[a] or 1 << 16, f[f"fire_{a}_step"]) for a in "yx")
-            reads += job.vectors
-            writes += f["last"] * f["groups"] * len(y) * len(x) - refused
+            m = job.matrix
+            results = m.groups * len(m.firing_rows) * len(m.firing_columns)
+            reads += m.passes * m.vectors
+            writes += m.last * results - refused
             faults += refused
             self.expected.append((reads, writes, faults))
             self.sources["weights"].append(job.weight_words(self.config))
             self.sources["parameters"].append(job.parameter_words())
-        self.sources["engine__command"].append([job.command_word() for job in jobs])
+        self.sources["engine__command"].append([MATRIX.packed(job.fields) for job in jobs])
         edge = RisingEdge(self.dut.clk)
         while len(self.done) < len(self.expected):
             await edge
@@ -226,7 +226,7 @@ async def one_vector_per_cycle(dut: Any, kind: str) -> None:
     await bench.run([job, job])
     # A cycle per vector once the first weights are there.
     waited = bench.statuses["weights"]
-    vectors = job.vectors
+    vectors = job.matrix.passes * job.matrix.vectors
     assert waited <= 2 * config.lanes
     assert bench.statuses["issue"] == 2 * vectors
     assert bench.reads[-1] - bench.reads[0] <= 2 * vectors - 1 + 4 + waited
@@ -253,7 +253,7 @@ async def vectors_keep_their_distance_from_results(dut: Any) -> None:
         if case == "strided":
             fields[0] |= {"x": 2 * count, "x_step": 0, "fire_x_step": 2}
         jobs = [random.job(each) for each in fields]
-        far = distances(config, [Matrix(**job.fields) for job in jobs])[1]
+        far = distances(config, [job.matrix for job in jobs])[1]
         assert far == {"forwards": count, "backwards": 1, "strided": count}[case]
         jobs[1] = random.job(fields[1] | {"distance": far})
         await bench.run(jobs)

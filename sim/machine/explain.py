@@ -3,7 +3,7 @@
 A wrong byte of the arena is followed back through the commands that make it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from eightfold.golden.rounding import ROUNDINGS
 from eightfold.golden.steps import explain_requantize, step_lines
-from eightfold.isa import REQUANTIZE_LAYOUT, Combine, Opcode, Operand, Reduce, Row, Space
+from eightfold.isa import REQUANTIZE_LAYOUT, Combine, Matrix, Opcode, Operand, Reduce, Row, Space
 from eightfold.isa.decode import Decoded
 from eightfold.sim.machine.accesses import copied_to
 from eightfold.sim.machine.beats import ArrayModel, Program
@@ -89,21 +89,21 @@ def _dot_line(where: str, operands: Sequence[int], weights: Sequence[int]) -> st
 
 def explain_matrix(
     config: AcceleratorConfig,
-    command_fields: Mapping[str, int],
+    matrix: Matrix,
     scratchpad: NDArray[np.int8],
-    weights: Iterator[NDArray[np.int8]],
-    parameters: Iterator[Bank],
+    weights: Iterable[NDArray[np.int8]],
+    parameters: Iterable[Bank],
     sums: NDArray[np.int32],
     address: int,
 ) -> list[str]:
     """Return the arithmetic of the byte that a MATRIX command writes to ``address``.
 
-    The other parameters are those of `eightfold.sim.machine.matrix.run_matrix` before the command;
+    The other parameters are those of `eightfold.sim.machine.matrix.MatrixRun` before the command;
     scratchpad and sums are left as they are. Empty if it writes nothing there.
     """
-    run = _WatchedMatrix(config, command_fields, scratchpad.copy(), sums.copy())
+    run = _WatchedMatrix(config, matrix, scratchpad.copy(), sums.copy())
     run.address = address
-    run.groups(weights, parameters)
+    run.run(weights, parameters)
     return run.lines
 
 
@@ -114,9 +114,9 @@ class _WatchedMatrix(MatrixRun):
     lines: list[str]
     passes: list[tuple[NDArray[np.int8], NDArray[np.float64]]]
 
-    def groups(self, weights: Iterator[NDArray[np.int8]], parameters: Iterator[Bank]) -> int:
+    def run(self, weights: Iterable[NDArray[np.int8]], parameters: Iterable[Bank]) -> int:
         self.lines, self.passes = [], []
-        return super().groups(weights, parameters)
+        return super().run(weights, parameters)
 
     def _dots(self, vectors: NDArray[np.int8], weights: NDArray[np.float64]) -> NDArray[np.int64]:
         self.passes.append((vectors, weights))
@@ -145,7 +145,7 @@ class _WatchedMatrix(MatrixRun):
             return [
                 f"{positions} positions share {self.config.psum_depth} sums: some of others, too"
             ]
-        return [] if self.f["first"] else ["+ the sum that the command before has left"]
+        return [] if self.matrix.first else ["+ the sum that the command before has left"]
 
     def _taps(self, vectors: NDArray[np.int8], position: int, lane: int) -> list[int]:
         """Return what meets the lane's weights: one weight of 1 at a time takes it out."""
@@ -279,8 +279,8 @@ class _Trail(Machine):
             need = taken(command)
             weights = list(self.weights)[: need[Opcode.WEIGHTS]]
             banks = list(self.parameters)[: need[Opcode.PARAMETERS]]
-            state = (self.scratchpad, iter(weights), iter(banks), self.sums)
-            lines = explain_matrix(self.config, command.fields, *state, offset)
+            state = (self.scratchpad, weights, banks, self.sums)
+            lines = explain_matrix(self.config, Matrix(**command.fields), *state, offset)
         return _Write(command.number, [title, *lines]) if lines else None
 
     def _copy(self, command: Decoded, title: str) -> _Write | None:

@@ -246,7 +246,7 @@ def _matrix(config: AcceleratorConfig, command: Decoded) -> Nature:
     if long:
         return Nature(perhaps=(refusal,), long=True)
     sums = np.zeros((0, config.lanes), np.int32)
-    run = MatrixRun(config, f, np.zeros(0, np.int8), sums)
+    run = MatrixRun(config, isa.Matrix(**f), np.zeros(0, np.int8), sums)
     if not run.fire.any():
         return Nature(free=True)
     if f["last"]:

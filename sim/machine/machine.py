@@ -10,7 +10,7 @@ from eightfold import isa
 from eightfold.isa.decode import CommandError, Decoded, read_stream
 from eightfold.sim.machine.accesses import TABLE_BYTES, check_addresses, index_starts, move_starts
 from eightfold.sim.machine.legality import check_legal
-from eightfold.sim.machine.matrix import parameter_banks, run_matrix, weight_buffers
+from eightfold.sim.machine.matrix import MatrixRun, parameter_banks, weight_buffers
 from eightfold.sim.machine.tokens import taken
 from eightfold.sim.machine.vector import RowState, run_vector
 from eightfold.target.config import AcceleratorConfig
@@ -115,10 +115,9 @@ class Machine:
                 raise CommandError(isa.ErrorCode.TIMEOUT, command.number, text)
         weights = [self.weights.popleft() for _ in range(need[isa.Opcode.WEIGHTS])]
         banks = [self.parameters.popleft() for _ in range(need[isa.Opcode.PARAMETERS])]
+        matrix = isa.Matrix(**command.fields)
         try:
-            run_matrix(
-                self.config, command.fields, self.scratchpad, iter(weights), iter(banks), self.sums
-            )
+            MatrixRun(self.config, matrix, self.scratchpad, self.sums).run(weights, banks)
         except ValueError as error:
             raise CommandError(_ILLEGAL, command.number, str(error)) from error
 

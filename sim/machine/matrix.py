@@ -3,7 +3,7 @@
 Its weights and requantization parameters are as the fetchers hand them to the engine.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,36 +17,6 @@ from eightfold.target.config import AcceleratorConfig
 
 Bank = Mapping[str, NDArray]
 """Requantization parameters of one group: the fields of `isa.REQUANTIZE_LAYOUT` by lane."""
-
-
-def run_matrix(
-    config: AcceleratorConfig,
-    command_fields: Mapping[str, int],
-    scratchpad: NDArray[np.int8],
-    weights: Iterator[NDArray[np.int8]],
-    parameters: Iterator[Bank],
-    sums: NDArray[np.int32],
-) -> int:
-    """Carry out one command; ``scratchpad`` and ``sums`` are changed in place.
-
-    A group is read completely before its results are written: a command that writes what it still
-    reads is outside of the contract. In a depthwise window, what came before the first vector of
-    the pass counts as 0; the hardware leaves it open.
-
-    - ``command_fields``: fields of `isa.MATRIX`, as its ``encode`` takes them: those not given are
-      0. A count of 0 is 2^16.
-    - ``scratchpad``: int8, shape (config.scratchpad,).
-    - ``weights``: a buffer for each pass: int8, shape (lanes in the buffer, width). Lanes it has no
-      words for have weights 0; the hardware leaves them what they had.
-    - ``parameters``: a bank for each group of a command with ``last``: int arrays of shape (lanes
-      in the bank,).
-    - ``sums``: partial sums, int32, shape (config.psum_depth, config.lanes). Position p is in slot
-      p modulo psum_depth.
-
-    Returns how many result vectors were not written since they leave the scratchpad. Raises
-    StopIteration if there are too few weights or parameters.
-    """
-    return MatrixRun(config, command_fields, scratchpad, sums).groups(weights, parameters)
 
 
 def window_ages(config: AcceleratorConfig, line: int, pairs: bool = False) -> NDArray[np.int64]:
@@ -77,58 +47,68 @@ def group_lanes(config: AcceleratorConfig, depthwise: bool) -> int:
 
 
 class MatrixRun:
-    """One command's fields, and what it works on."""
+    """A command, and what it works on, which it changes in place.
+
+    - ``matrix``: the command, whose counts are at least 1.
+    - ``scratchpad``: int8, shape (config.scratchpad,).
+    - ``sums``: partial sums, int32, shape (config.psum_depth, config.lanes). Position p is in slot
+      p modulo psum_depth.
+    """
 
     def __init__(
         self,
         config: AcceleratorConfig,
-        fields: Mapping[str, int],
+        matrix: isa.Matrix,
         scratchpad: NDArray[np.int8],
         sums: NDArray[np.int32],
     ) -> None:
-        names = {entry.name for entry in (*isa.HEADER, *isa.MATRIX.fields)}
-        if unknown := set(fields) - names:
-            raise ValueError(f"not fields of MATRIX: {', '.join(sorted(unknown))}")
-        self.config, self.scratchpad, self.sums = config, scratchpad, sums
-        self.f = dict.fromkeys(names, 0) | {name: int(value) for name, value in fields.items()}
-        self.counts = {n: self.f[n] or 1 << 16 for n in ("groups", "ky", "kx", "kc", "y", "x")}
-        y, x = self._firing("y"), self._firing("x")
-        self.fire = (y[:, None] & x[None, :]).ravel()
-        self.outputs = int(y.sum()), int(x.sum())
+        self.config, self.matrix, self.scratchpad, self.sums = config, matrix, scratchpad, sums
+        fire = np.zeros((matrix.y, matrix.x), np.bool_)
+        fire[np.ix_(matrix.firing_rows, matrix.firing_columns)] = True
+        self.fire = fire.ravel()
 
-    def groups(self, weights: Iterator[NDArray[np.int8]], parameters: Iterator[Bank]) -> int:
-        """Do all groups, and return the results left out."""
-        counts = self.counts
+    def run(self, weights: Iterable[NDArray[np.int8]], parameters: Iterable[Bank]) -> int:
+        """Carry the command out; return how many results leave the scratchpad and are not written.
+
+        A group is read completely before its results are written: a command that writes what it
+        still reads is outside of the contract. In a depthwise window, what came before the first
+        vector of the pass counts as 0; the hardware leaves it open.
+
+        - ``weights``: a buffer for each pass: int8, shape (lanes in the buffer, width). Lanes it
+          has no words for have weights 0; the hardware leaves them what they had.
+        - ``parameters``: a bank for each group of a command with ``last``: int arrays of shape
+          (lanes in the bank,).
+
+        Raises StopIteration if there are too few weights or parameters.
+        """
+        m = self.matrix
+        buffers, banks = iter(weights), iter(parameters)
         faults = 0
-        passes = list(np.ndindex(counts["ky"], counts["kx"], counts["kc"]))
-        for group in range(counts["groups"]):
-            bank = next(parameters) if self.f["last"] else None
+        passes = list(np.ndindex(m.ky, m.kx, m.kc))
+        for group in range(m.groups):
+            bank = next(banks) if m.last else None
             results = []
             for index, (ky, kx, kc) in enumerate(passes):
-                dots = self._dots(self._vectors(group, ky, kx, kc), self._weights(next(weights)))
-                first = bool(self.f["first"]) and index == 0
-                last = bool(self.f["last"]) and index == len(passes) - 1
+                dots = self._dots(self._vectors(group, ky, kx, kc), self._weights(next(buffers)))
+                first = bool(m.first) and index == 0
+                last = bool(m.last) and index == len(passes) - 1
                 results.append(self._accumulate(dots, first, last))
             if bank is not None:
                 faults += self._write(group, results[-1], bank)
         return faults
 
-    def _firing(self, axis: str) -> NDArray[np.bool_]:
-        ahead = np.arange(self.counts[axis]) - self.f[f"fire_{axis}0"]
-        return (ahead >= 0) & (ahead % max(1, self.f[f"fire_{axis}_step"]) == 0)
-
     def _vectors(self, group: int, ky: int, kx: int, kc: int) -> NDArray[np.int8]:
         """Return a pass's vectors in order without the lead, shape (y * x, width)."""
-        f = self.f
+        m = self.matrix
         width = self.config.width
-        y, x = np.arange(self.counts["y"])[:, None, None], np.arange(self.counts["x"])[:, None]
-        row = group * f["group_step"] + ky * f["ky_step"] + y * f["y_step"]
-        column = _wrap(f["column0"] + kx * f["kx_step"] + kc * width + x * f["x_step"])
-        number = _wrap(f["row0"] + ky * f["ky_rows"] + y * f["y_rows"])
+        y, x = np.arange(m.y)[:, None, None], np.arange(m.x)[:, None]
+        row = group * m.group_step + ky * m.ky_step + y * m.y_step
+        column = _wrap(m.column0 + kx * m.kx_step + kc * width + x * m.x_step)
+        number = _wrap(m.row0 + ky * m.ky_rows + y * m.y_rows)
         column = column + np.arange(width)
-        inside = (column >= 0) & (column < f["columns"]) & (number >= 0) & (number < f["rows"])
-        data = self.scratchpad[(f["base"] + row + column) % self.config.scratchpad]
-        return np.where(inside, data, np.int8(f["fill"])).reshape(-1, width)
+        inside = (column >= 0) & (column < m.columns) & (number >= 0) & (number < m.rows)
+        data = self.scratchpad[(m.base + row + column) % self.config.scratchpad]
+        return np.where(inside, data, np.int8(m.fill)).reshape(-1, width)
 
     def _weights(self, words: NDArray[np.int8]) -> NDArray[np.float64]:
         """Return all lanes' weights, shape (lanes, width); float64 holds any dot product."""
@@ -138,13 +118,14 @@ class MatrixRun:
 
     def _dots(self, vectors: NDArray[np.int8], weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the dot products of the firing vectors, shape (positions, lanes)."""
-        if not self.f["depthwise"]:
+        m = self.matrix
+        if not m.depthwise:
             return (vectors[self.fire] @ weights.T).astype(np.int64)
         shared = min(self.config.lanes, self.config.width)
-        pairs = bool(self.f["pairs"])
-        ages = window_ages(self.config, self.f["line"], pairs)
+        pairs = bool(m.pairs)
+        ages = window_ages(self.config, m.line, pairs)
         before = np.zeros((ages.max(), shared), np.int8)
-        lead = np.full((self.f["lead"], shared), self.f["fill"], np.int8)
+        lead = np.full((m.lead, shared), m.fill, np.int8)
         stream = np.concatenate([before, lead, vectors[:, :shared]])
         newest = len(before) + len(lead) + np.flatnonzero(self.fire)
         dots = np.zeros((len(newest), self.config.lanes), np.int64)
@@ -169,12 +150,12 @@ class MatrixRun:
 
     def targets(self, group: int) -> tuple[NDArray[np.int64], int]:
         """Return the address of each result of a group, and the lanes that it has."""
-        f = self.f
-        final = group == self.counts["groups"] - 1
-        lanes = f["last_lanes"] if final else group_lanes(self.config, bool(f["depthwise"]))
-        oy, ox = (np.arange(count) for count in self.outputs)
-        target = f["target"] + group * f["target_group"]
-        target = _wrap((target + oy[:, None] * f["target_y"] + ox * f["target_x"]).ravel())
+        m = self.matrix
+        final = group == m.groups - 1
+        lanes = m.last_lanes if final else group_lanes(self.config, bool(m.depthwise))
+        oy, ox = (np.arange(len(firing)) for firing in (m.firing_rows, m.firing_columns))
+        target = m.target + group * m.target_group
+        target = _wrap((target + oy[:, None] * m.target_y + ox * m.target_x).ravel())
         return target, lanes
 
     def _write(self, group: int, acc: NDArray[np.int32], bank: Bank) -> int:

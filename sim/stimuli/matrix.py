@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.isa import MATRIX, MIN_LINE
+from eightfold.isa import MATRIX, MIN_LINE, Matrix
 from eightfold.isa.shapes import pack
 from eightfold.isa.streams import parameter_layout, weight_layout
 from eightfold.sim.machine.explain import explain_matrix
-from eightfold.sim.machine.matrix import Bank, group_lanes, run_matrix, window_ages
+from eightfold.sim.machine.matrix import Bank, MatrixRun, group_lanes, window_ages
 from eightfold.sim.stimuli.beats import requantize_fields
 from eightfold.target.config import AcceleratorConfig
 
@@ -30,14 +31,10 @@ class MatrixJob:
     weights: list[NDArray[np.int8]]
     parameters: list[Bank]
 
-    @property
-    def vectors(self) -> int:
-        """Vectors that the command reads."""
-        f = self.fields
-        return len(self.weights) * (f["lead"] + f["y"] * f["x"])
-
-    def command_word(self) -> int:
-        return MATRIX.packed(self.fields)
+    @cached_property
+    def matrix(self) -> Matrix:
+        """The command."""
+        return Matrix(**self.fields)
 
     def weight_words(self, config: AcceleratorConfig) -> list[int]:
         taps = np.concatenate(self.weights)
@@ -58,8 +55,8 @@ class MatrixJob:
         self, config: AcceleratorConfig, scratchpad: NDArray[np.int8], sums: NDArray[np.int32]
     ) -> int:
         """Carry the command out on the model; return the number of faults."""
-        weights, parameters = iter(self.weights), iter(self.parameters)
-        return run_matrix(config, self.fields, scratchpad, weights, parameters, sums)
+        run = MatrixRun(config, self.matrix, scratchpad, sums)
+        return run.run(self.weights, self.parameters)
 
     def explain(
         self,
@@ -69,8 +66,8 @@ class MatrixJob:
         address: int,
     ) -> list[str]:
         """Return the arithmetic of the byte that it writes to an address; see `explain_matrix`."""
-        weights, parameters = iter(self.weights), iter(self.parameters)
-        return explain_matrix(config, self.fields, scratchpad, weights, parameters, sums, address)
+        constants = (self.weights, self.parameters)
+        return explain_matrix(config, self.matrix, scratchpad, *constants, sums, address)
 
 
 def _ends(parts: Sequence[NDArray]) -> NDArray[np.int64]:

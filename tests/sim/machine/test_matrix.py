@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from eightfold.golden.requantize import requantize
-from eightfold.sim.machine.matrix import run_matrix
+from eightfold.isa import Matrix
+from eightfold.sim.machine.matrix import MatrixRun
 from eightfold.sim.stimuli.matrix import MatrixRandom
 from eightfold.target.config import AcceleratorConfig
 
@@ -91,14 +92,13 @@ def test_commands_do_what_their_text_says(seed, config):
 
 
 def test_sums_wrap_to_int32():
-    fields = {"groups": 1, "last_lanes": 3, "ky": 1, "kx": 1, "kc": 1, "y": 1, "x": 1}
-    fields |= {"last": 1, "fire_y_step": 1, "fire_x_step": 1, "columns": 4, "rows": 1}
+    matrix = Matrix(last_lanes=3, first=0, base=0, columns=4, rows=1)
     scratchpad = np.zeros(CONFIG.scratchpad, np.int8)
     scratchpad[:4] = 1
     sums = np.full((CONFIG.psum_depth, CONFIG.lanes), 2**31 - 1, np.int32)
     bank = {"multiplier": np.full(3, 2**30), "right": np.zeros(3, int)}
     weights = np.array([[1, 0, 0, 0], [0, 0, 0, 0], [-1, 0, 0, 0]], np.int8)
-    run_matrix(CONFIG, fields, scratchpad, iter([weights]), iter([bank]), sums)
+    MatrixRun(CONFIG, matrix, scratchpad, sums).run([weights], [bank])
     np.testing.assert_array_equal(scratchpad[:3], [-128, 127, 127])
 
 
@@ -106,19 +106,11 @@ def test_sums_wrap_to_int32():
     ("target", "faults"), [(-1, 2), (0, 0), (4096 - 6, 0), (4096 - 5, 1), (4096, 2)]
 )
 def test_results_that_leave_the_scratchpad_are_counted_and_not_written(target, faults):
-    fields = {"groups": 1, "last_lanes": 3, "ky": 1, "kx": 1, "kc": 1, "y": 1, "x": 2}
-    fields |= {"last": 1, "first": 1, "fire_y_step": 1, "fire_x_step": 1, "target_x": 3}
-    fields |= {"target": target if target != -1 else -4}
+    place = target if target != -1 else -4
+    matrix = Matrix(last_lanes=3, x=2, base=0, columns=0, rows=0, target=place, target_x=3)
     scratchpad = np.full(CONFIG.scratchpad, 77, np.int8)
     sums = np.zeros((CONFIG.psum_depth, CONFIG.lanes), np.int32)
     bank = {"multiplier": np.full(3, 1), "zero_point": np.full(3, 5)}
     weights = np.zeros((3, 4), np.int8)
-    assert run_matrix(CONFIG, fields, scratchpad, iter([weights]), iter([bank]), sums) == faults
+    assert MatrixRun(CONFIG, matrix, scratchpad, sums).run([weights], [bank]) == faults
     assert (scratchpad == 5).sum() == 3 * (2 - faults)
-
-
-def test_unknown_field_is_refused():
-    scratchpad = np.zeros(CONFIG.scratchpad, np.int8)
-    sums = np.zeros((16, 3), np.int32)
-    with pytest.raises(ValueError, match="not fields of MATRIX: kz"):
-        run_matrix(CONFIG, {"kz": 1}, scratchpad, iter([]), iter([]), sums)
