@@ -13,6 +13,7 @@ from eightfold.golden.requantize import requantize
 from eightfold.isa.decode import CommandError, Decoded
 from eightfold.isa.instructions import RECORD
 from eightfold.isa.shapes import number
+from eightfold.sim.machine.vector import wrap_local
 from eightfold.target.config import AcceleratorConfig
 
 Bank = Mapping[str, NDArray]
@@ -103,8 +104,8 @@ class MatrixRun:
         width = self.config.width
         y, x = np.arange(m.y)[:, None, None], np.arange(m.x)[:, None]
         row = group * m.group_step + ky * m.ky_step + y * m.y_step
-        column = _wrap(m.column0 + kx * m.kx_step + kc * width + x * m.x_step)
-        number = _wrap(m.row0 + ky * m.ky_rows + y * m.y_rows)
+        column = wrap_local(m.column0 + kx * m.kx_step + kc * width + x * m.x_step)
+        number = wrap_local(m.row0 + ky * m.ky_rows + y * m.y_rows)
         column = column + np.arange(width)
         inside = (column >= 0) & (column < m.columns) & (number >= 0) & (number < m.rows)
         data = self.scratchpad[(m.base + row + column) % self.config.scratchpad]
@@ -155,7 +156,7 @@ class MatrixRun:
         lanes = m.last_lanes if final else group_lanes(self.config, bool(m.depthwise))
         oy, ox = (np.arange(len(firing)) for firing in (m.firing_rows, m.firing_columns))
         target = m.target + group * m.target_group
-        target = _wrap((target + oy[:, None] * m.target_y + ox * m.target_x).ravel())
+        target = wrap_local((target + oy[:, None] * m.target_y + ox * m.target_x).ravel())
         return target, lanes
 
     def _write(self, group: int, acc: NDArray[np.int32], bank: Bank) -> int:
@@ -165,12 +166,6 @@ class MatrixRun:
         addresses = target[inside, None] + np.arange(lanes)
         self.scratchpad[addresses] = results[inside]
         return int((~inside).sum())
-
-
-def _wrap(value: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the low `isa.LOCAL_BITS` bits as a signed number."""
-    half = 1 << (isa.LOCAL_BITS - 1)
-    return (value + half) % (2 * half) - half
 
 
 def weight_buffers(
@@ -226,18 +221,13 @@ def _part(command: Decoded, model: NDArray[np.uint8], address: int, size: int) -
 
 def _unpacked(command: Decoded, records: NDArray[np.uint8]) -> dict[str, NDArray[np.int64]]:
     """Return the fields of records, each of shape (records,)."""
-    low, high = (half.ravel() for half in np.split(records.copy().view("<u8"), 2, axis=1))
-    if np.any(high >> np.uint64(isa.REQUANTIZE_LAYOUT.size - 64)):
+    words = np.array([int.from_bytes(record.tobytes(), "little") for record in records], object)
+    if np.any(words >> isa.REQUANTIZE_LAYOUT.size):
         text = "a record's highest bits are set"
         raise CommandError(isa.ErrorCode.ILLEGAL_COMMAND, command.number, text)
     fields = {}
     for name, place in isa.REQUANTIZE_LAYOUT:
-        values = low >> np.uint64(place.offset) if place.offset < 64 else np.zeros_like(low)
-        if place.offset >= 64:
-            values = high >> np.uint64(place.offset - 64)
-        elif place.offset + place.width > 64:
-            values |= high << np.uint64(64 - place.offset)
-        values = (values & np.uint64((1 << place.width) - 1)).astype(np.int64)
+        values = (words >> place.offset & ((1 << place.width) - 1)).astype(np.int64)
         if number(place.shape).signed:
             values -= (values >> (place.width - 1)) << place.width
         fields[name] = values

@@ -238,7 +238,7 @@ class VectorRun:
 
 def targets(field: Fields, results: int) -> Integers:
     """Return the address of every result; a run has so many."""
-    return _local(operand_addresses(field, "target", "target_step"))[..., :results]
+    return wrap_local(operand_addresses(field, "target", "target_step"))[..., :results]
 
 
 def operand_addresses(field: Fields, base: str, step: str, repeated: bool = False) -> Integers:
@@ -284,7 +284,7 @@ def inside(field: Fields, w1: int | Integers, w0: int | Integers) -> NDArray[np.
     found = []
     for axis, iteration, window in (("row", row, w1), ("column", column, w0)):
         start = field.get(f"{axis}0", 0) + window * field.get(f"{axis}_window", 0)
-        numbers = _local(iteration * field.get(f"{axis}_step", 0) + start)
+        numbers = wrap_local(iteration * field.get(f"{axis}_step", 0) + start)
         found.append((numbers >= 0) & (numbers < field.get(f"{axis}s", 0)))
     return found[0] & found[1]
 
@@ -312,7 +312,8 @@ def _signed(value: Integers | int, bits: int) -> Integers:
     return ((np.asarray(value, dtype=np.int64) + half) & (2 * half - 1)) - half
 
 
-def _local(value: Integers) -> Integers:
+def wrap_local(value: Integers) -> Integers:
+    """Return the low `LOCAL_BITS` bits as a signed number."""
     return _signed(value, LOCAL_BITS)
 
 
