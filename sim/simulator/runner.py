@@ -92,13 +92,11 @@ class BenchResult:
     """A bench that passed.
 
     ``tests``: names of the cocotb tests that ran. ``report``: what the bench handed back with
-    `eightfold.sim.bench.support.report`. ``seconds``: wall-clock time of the simulation, without
-    the build.
+    `eightfold.sim.bench.support.report`.
     """
 
     tests: tuple[str, ...]
     report: dict[str, Any]
-    seconds: float
 
 
 @dataclass
@@ -116,8 +114,6 @@ class Simulation:
     files: Mapping[str, Path] | None = None
     cpu_seconds: int | None = None
     scratch: Path = field(init=False)
-    _started: float = field(init=False)
-    _seconds: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         if self.trace is not None:
@@ -155,7 +151,6 @@ class Simulation:
             self.model.simulator, self.model.waves, environment, self._limits.seconds
         )
         self._thread = threading.Thread(target=self._run, name=f"eightfold {self.bench}")
-        self._started = time.monotonic()
         self._thread.start()
 
     @property
@@ -174,12 +169,12 @@ class Simulation:
     def wait(self, on_progress: OnProgress | None = None) -> BenchResult:
         """Wait for the end; return the verdict, or raise `BenchFailed`."""
         told: Progress | None = None
-        while self._thread.is_alive():
-            self._thread.join(POLL_SECONDS if on_progress else None)
-            latest = self.progress() if on_progress else None
-            if on_progress and latest and latest != told:
+        while on_progress and self._thread.is_alive():
+            self._thread.join(POLL_SECONDS)
+            if (latest := self.progress()) and latest != told:
                 told = latest
                 on_progress(latest)
+        self._thread.join()
         result = self._verdict()
         shutil.rmtree(self.scratch, ignore_errors=True)  # kept, with its log, only on failure
         return result
@@ -193,29 +188,23 @@ class Simulation:
         # cocotb's runner ends the program when a test fails under pytest; the results file, which
         # `_verdict` reads, says more.
         simulator = self.model.simulator
-        try:
+        waves = self._trace_arguments()
+        of_verilator, of_others = (waves, []) if simulator == "verilator" else ([], waves)
+        with suppress(RuntimeError, SystemExit):
             self._runner.test(
                 test_module=self.bench,
                 hdl_toplevel=self.model.top,
                 hdl_toplevel_lang="vhdl" if simulator in VHDL_SIMULATORS else "verilog",
                 seed=self.seed,
                 testcase=self.testcase,
-                test_args=self._trace_arguments() if simulator == "verilator" else [],
-                plusargs=self._plusargs(),
+                test_args=of_verilator,
+                plusargs=[f"+seed={self.seed}", *self.model.plusargs, *of_others],
                 build_dir=self.model.directory,
                 test_dir=self.scratch,
                 results_xml=str(self.scratch / "results.xml"),
                 log_file=self.log,
                 waves=self.trace is not None,
             )
-        except (RuntimeError, SystemExit):
-            pass
-        finally:
-            self._seconds = time.monotonic() - self._started
-
-    def _plusargs(self) -> list[str]:
-        own = [f"+seed={self.seed}", *self.model.plusargs]
-        return own + (self._trace_arguments() if self.model.simulator != "verilator" else [])
 
     def _trace_arguments(self) -> list[str]:
         if self.trace is None:
@@ -259,7 +248,6 @@ class Simulation:
         return BenchResult(
             tests=tuple(str(case.get("name")) for case in cases),
             report=json.loads(report.read_text("utf-8")) if report.exists() else {},
-            seconds=self._seconds,
         )
 
     def _message(self, what: str, why: str) -> str:
@@ -322,7 +310,7 @@ def run_bench(
         waves = wave_format(trace, simulator)
         _check_writable(trace)
     model = build_model(component, simulator, waves=waves, on_progress=on_progress)
-    return run_model(
+    simulation = Simulation(
         model,
         bench,
         parameters=parameters,
@@ -332,8 +320,11 @@ def run_bench(
         python_path=python_path,
         files=files,
         cpu_seconds=cpu_seconds,
-        on_progress=on_progress,
     )
+    try:
+        return simulation.wait(on_progress)
+    finally:
+        simulation.stop()
 
 
 def _check_writable(trace: Path) -> None:
@@ -344,14 +335,3 @@ def _check_writable(trace: Path) -> None:
             pass
     except OSError as error:
         raise InputError(f"trace {trace}: cannot be written: {error.strerror}") from None
-
-
-def run_model(
-    model: Model, bench: str, *, on_progress: OnProgress | None = None, **options: Any
-) -> BenchResult:
-    """Run a bench against a compiled model; ``options`` as in `run_bench`."""
-    simulation = Simulation(model, bench, **options)
-    try:
-        return simulation.wait(on_progress)
-    finally:
-        simulation.stop()

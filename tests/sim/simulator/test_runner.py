@@ -18,7 +18,7 @@ from eightfold.sim.simulator import simulators, toolchain, waves
 from eightfold.sim.simulator.build import BuildFailed, Model, Verilog, build_model
 from eightfold.sim.simulator.cache import one_word
 from eightfold.sim.simulator.limits import VARIABLES, Limits, limits
-from eightfold.sim.simulator.runner import BenchFailed, Simulation, run_bench, run_model
+from eightfold.sim.simulator.runner import BenchFailed, Simulation, run_bench
 from eightfold.sim.simulator.simulators import IcarusRunner, make_runner
 from eightfold.sim.simulator.toolchain import tool_environment, verilator_root
 from eightfold.sim.simulator.waves import missing_for_fst
@@ -242,15 +242,9 @@ def test_simulations_at_once_do_not_meet(simulator):
 
 
 def test_a_running_simulation_can_be_stopped(simulator):
-    model = build_model(FaultyStage, simulator)
+    build_model(FaultyStage, simulator)
     with pytest.raises(KeyboardInterrupt):
-        run_model(
-            model,
-            "stage_bench",
-            testcase="never_ends",
-            python_path=[BENCHES],
-            on_progress=interrupt,
-        )
+        run(simulator, "never_ends", on_progress=interrupt)
 
 
 def interrupt(progress):
