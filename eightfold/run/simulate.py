@@ -109,7 +109,7 @@ def simulate_network(
             accelerator=source.of(compiled.config) if source else None,
             trace=trace,
             on_progress=on_progress,
-        ).runs
+        )
         for run, result in zip(runs, results, strict=True):
             _take(graph, compiled, run, result)
             spans = command_spans(compiled, result.events)

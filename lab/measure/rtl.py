@@ -120,7 +120,7 @@ def _simulate(
         runs=runs,
         timing=MemoryTiming(latency=LATENCY),
         on_progress=on_progress,
-    ).runs
+    )
     for case, stream, result in zip(cases, streams, results, strict=True):
         _check(case, stream, result)
         yield stream, result

@@ -57,7 +57,7 @@ def _disturbed(unit: Unit, made: Network, trace: Path | None) -> Case:
         seed=made.seed,
         accelerator=accelerator_source(compiled.config, unit.netlist),
         trace=trace,
-    ).runs
+    )
     golden = run_graph(made.graph, given, cast(Reference, unit.reference))
     for number, fault in enumerate(faults):
         wrong = wrong_end(fault, done[2 * number])

@@ -290,7 +290,7 @@ def simulate_together(
             seed=seed,
             accelerator=accelerator_source(first.config, netlist),
             trace=trace,
-        ).runs
+        )
     )
     found = []
     for network in networks:

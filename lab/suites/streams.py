@@ -357,7 +357,7 @@ def judged(
             timeout=TIMEOUT,
             limit=PATIENCE,
             trace=trace,
-        ).runs
+        )
     except BenchFailed as error:
         if len(cases) == 1:
             return [(" ".join(str(error).split()), None)]

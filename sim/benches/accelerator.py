@@ -7,7 +7,6 @@ name; ``stall`` by channel; ``runs``, what `eightfold.sim.simulator.system.Run` 
 arrays.
 """
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
@@ -109,14 +108,11 @@ class SystemJob:
 
     async def execute(self, dut: Any, registers: Registers, memory: Memory) -> None:
         """Execute all runs; write ``result_<i>.npz`` with the arena, and report the outcomes."""
-        begun = time.monotonic()
         outcomes = []
         for index, run in enumerate(self.job["runs"]):
             support.progress(index, len(self.job["runs"]), f"run {index}")
             outcomes.append(await self._run(dut, registers, memory, index, run))
-        support.report(
-            {"runs": outcomes, "cycles": support.cycle(), "seconds": time.monotonic() - begun}
-        )
+        support.report({"runs": outcomes})
 
     async def _run(
         self, dut: Any, registers: Registers, memory: Memory, index: int, run: dict[str, Any]

@@ -513,7 +513,6 @@ async def rate(dut: Any, case: str) -> None:
     move, least = rate_cases(port, vector, parameters()["scratchpad"])[case]
     bench = await measure(dut, [move])
     cycles = bench.done[0] - bench.taken[0]
-    report({f"rate of {case}": cycles})
     assert cycles <= least + 45, (case, cycles, least)
     spent = bench.reads[-1] - bench.reads[0] + 1 if bench.reads else 0
     # It may pause before the last request comes out of its queue.

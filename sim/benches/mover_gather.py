@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.isa import ErrorCode, Space
-from eightfold.sim.bench.support import parameters, report
+from eightfold.sim.bench.support import parameters
 from eightfold.sim.benches.mover import MoverBench, measure, single_run
 from eightfold.sim.stimuli.copies import GATHERS, Move, addresses, indices, put, random_gather
 
@@ -247,5 +247,4 @@ async def rate(dut: Any, case: str) -> None:
 
     bench = await measure(dut, [gather], prepare)
     cycles = bench.done[0] - bench.taken[0]
-    report({f"rate of {case}": (cycles, least)})
     assert cycles <= least + 55, (case, cycles, least)

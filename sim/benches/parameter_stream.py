@@ -11,7 +11,7 @@ import numpy as np
 from eightfold.isa import PARAMETERS, REQUANTIZE_LAYOUT
 from eightfold.isa.instructions import BIAS, RECORD
 from eightfold.sim.bench.memory_port import STALLS, Command, CommandBench
-from eightfold.sim.bench.support import clock_cycles, report, rng
+from eightfold.sim.bench.support import clock_cycles, rng
 
 BASE = 4096 - 64
 SIZE = (1 << 14) + BIAS
@@ -90,7 +90,6 @@ async def channels_flow_at_the_stated_rate(dut: Any, shared: int) -> None:
     command = {"address": 4096 - BASE, "channels": count, "shared": shared}
     await bench.run([command] * 3)
     spent = bench.cycles[-1] - bench.cycles[0] + 1
-    report({f"cycles_{shared}": spent})
     if shared:
         assert spent == 3 * count + 2 * parts
     else:

@@ -3,7 +3,6 @@
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -118,24 +117,6 @@ class RunResult:
         return self.arena[offset : offset + count].view(dtype).reshape(shape)
 
 
-@dataclass(frozen=True, kw_only=True)
-class SystemResult:
-    """Results of all runs.
-
-    ``cycles``: simulated cycles, those between the runs too. ``seconds``: wall-clock time of the
-    runs, without starting the simulator.
-    """
-
-    runs: list[RunResult]
-    cycles: int
-    seconds: float
-
-    @cached_property
-    def speed(self) -> float:
-        """Simulated cycles per second."""
-        return self.cycles / self.seconds
-
-
 def system_design(config: AcceleratorConfig, accelerator: Source | None = None) -> Verilog:
     """Return the accelerator with its memory and monitor.
 
@@ -177,7 +158,7 @@ def run_system(
     accelerator: Source | None = None,
     trace: Path | None = None,
     on_progress: OnProgress | None = None,
-) -> SystemResult:
+) -> list[RunResult]:
     """Run commands on the accelerator, any number of times in one simulation.
 
     Commands, model and arena lie at random places in 16 MiB of memory at a random address, with
@@ -226,7 +207,7 @@ def run_system(
         }
         unit = accelerator or Unit("accelerator", config)
         design = system_design(config, unit) if memory == "verilog" else unit
-        result = run_bench(
+        outcomes = run_bench(
             design,
             DESIGNS[memory],
             simulator,
@@ -234,9 +215,8 @@ def run_system(
             seed=seed,
             trace=trace,
             on_progress=on_progress,
-        ).report
-        results = [_read_run(folder, index, run) for index, run in enumerate(result["runs"])]
-    return SystemResult(runs=results, cycles=result["cycles"], seconds=result["seconds"])
+        ).report["runs"]
+        return [_read_run(folder, index, outcome) for index, outcome in enumerate(outcomes)]
 
 
 def _write_run(folder: Path, index: int, run: Run, port: int) -> dict[str, Any]:

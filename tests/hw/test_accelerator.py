@@ -52,7 +52,7 @@ WRITES = [(101, 32), *((201 + 7 * row, 4) for row in range(5))]
 
 def counters_on_icarus(config, items, model, arena_bytes):
     """Return the counters of a run of the accelerator as it is elaborated now."""
-    result = run_system(
+    (run,) = run_system(
         config,
         "icarus",
         words=stream(config, items),
@@ -62,7 +62,6 @@ def counters_on_icarus(config, items, model, arena_bytes):
         limit=20_000,
         accelerator=source_of(Accelerator(config)),
     )
-    (run,) = result.runs
     assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
     return run.counters
 
@@ -125,7 +124,7 @@ def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
     words, model = program(), random_model(rng)
     check_tokens(CONFIG, words)
     arenas = rng.integers(0, 256, (2, ARENA_BYTES), dtype=np.uint8)
-    result = run_system(
+    runs = run_system(
         CONFIG,
         simulator,
         words=words,
@@ -137,7 +136,7 @@ def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
         timeout=2000,
         limit=20_000,
     )
-    for run, arena in zip(result.runs, arenas, strict=True):
+    for run, arena in zip(runs, arenas, strict=True):
         assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
         assert_arena(run.arena, CONFIG, words, model, arena)
         assert run.counters["MATRIX_ISSUE"] == ITEMS["matrix"][1]["x"]
@@ -173,7 +172,7 @@ def test_counts_what_the_matrix_engine_waits_for(counter):
         timeout=2000,
         limit=20_000,
         timing=MemoryTiming(latency=200),
-    ).runs
+    )
     assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
     assert_arena(run.arena, CONFIG, words, model, arena)
     waits = {name: run.counters[name] for name in LATE}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -200,8 +199,8 @@ def test_an_end_that_does_not_suit_the_fault_is_wrong(
 
 
 def test_a_good_run_that_is_wrong_behind_a_fault_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def system(config, simulator, *, runs, **options) -> SimpleNamespace:
-        return SimpleNamespace(runs=[end_of(number, run) for number, run in enumerate(runs)])
+    def system(config, simulator, *, runs, **options) -> list[RunResult]:
+        return [end_of(number, run) for number, run in enumerate(runs)]
 
     def end_of(number: int, run: Run) -> RunResult:
         if number == 3:  # behind the second fault

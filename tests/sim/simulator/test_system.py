@@ -227,8 +227,8 @@ def invert(simulator, monkeypatch, tmp_path):
 def test_returns_what_each_run_left(invert, seed, stall):
     values = np.random.default_rng(seed).integers(0, 256, (3, PORT), dtype=np.uint8)
     runs = [Run(inputs={0: value, 60: b"input"}) for value in values]
-    result = invert(runs=runs, seed=seed, stall=stall)
-    for run, value in zip(result.runs, values, strict=True):
+    results = invert(runs=runs, seed=seed, stall=stall)
+    for run, value in zip(results, values, strict=True):
         assert (run.done, run.error, len(run.arena)) == (True, ErrorCode.NONE, 99)
         np.testing.assert_array_equal(run.tensor(PORT, (PORT,), np.uint8), ~value)
         assert run.tensor(60, (5,), np.uint8).tobytes() == b"input"
@@ -245,7 +245,7 @@ def test_returns_what_each_run_left(invert, seed, stall):
 def test_runs_may_have_models_of_their_own(invert):
     """Memory that is not what a run should find is found changed behind it."""
     runs = [Run(), Run(model=b"another, and longer"), Run(model=b""), Run()]
-    assert all(run.done for run in invert(runs=runs).runs)
+    assert all(run.done for run in invert(runs=runs))
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_runs_may_have_models_of_their_own(invert):
 )
 @pytest.mark.usual("code")
 def test_answers_errors_and_goes_on_after_a_soft_reset(invert, error, code):
-    first, second = invert(runs=[Run(**error), Run()]).runs
+    first, second = invert(runs=[Run(**error), Run()])
     assert (first.done, first.error, first.engine, first.index) == (False, code, 0, INDEX)
     assert second.done
 
@@ -298,7 +298,7 @@ def test_tells_what_memory_answered_without_a_word(invert, fault, found):
         read_error=error,
         timing=MemoryTiming(latency=100),
     )
-    (result,) = invert([run]).runs
+    (result,) = invert([run])
     assert result.done
     assert (result.reads_outside, result.unanswered, result.bus_errors) == found
 
@@ -306,7 +306,7 @@ def test_tells_what_memory_answered_without_a_word(invert, fault, found):
 @pytest.mark.usual(names=["verilator"])
 def test_resets_a_run_whose_patience_is_over(invert):
     hangs = Run(registers={"COMMAND_LENGTH": Fault.HANGS.value}, patience=200)
-    first, second = invert([hangs, Run(patience=200)]).runs
+    first, second = invert([hangs, Run(patience=200)])
     assert (first.ended, first.done, second.ended, second.done) == (False, False, True, True)
 
 
@@ -315,15 +315,15 @@ def test_a_run_has_stalls_of_its_own(invert):
     """They depend on nothing but the run, so that it can be repeated alone."""
     stalled = {"stall": 0.7, "timing": MemoryTiming(latency=30)}
     runs = [Run(**stalled, seed=1), Run(**stalled, seed=2), Run(), Run(**stalled, seed=1), Run()]
-    cycles = [result.cycles for result in invert(runs).runs]
-    (alone,) = invert([Run(**stalled, seed=1)], seed=5).runs
+    cycles = [result.cycles for result in invert(runs)]
+    (alone,) = invert([Run(**stalled, seed=1)], seed=5)
     assert cycles == [alone.cycles, cycles[1], 45, alone.cycles, 45]
     assert len(set(cycles)) == 3
 
 
 def test_writes_registers_while_it_runs(invert):
     """The accelerator of this test takes them at once."""
-    (changed, _) = invert([Run(writes=[(0, "COMMAND_LENGTH", 1)], patience=200), Run()]).runs
+    (changed, _) = invert([Run(writes=[(0, "COMMAND_LENGTH", 1)], patience=200), Run()])
     assert not changed.ended
 
 

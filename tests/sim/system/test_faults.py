@@ -168,7 +168,7 @@ ICARUS = [pytest.mark.icarus, pytest.mark.long]  # some thousand cycles a second
 def done_of(simulator, runs, **options):
     """Return what became of runs of the program in one simulation."""
     memory = {"model": MODEL, "arena_bytes": ARENA_BYTES}
-    return run_system(CONFIG, simulator, words=program(), **memory, runs=runs, **options).runs
+    return run_system(CONFIG, simulator, words=program(), **memory, runs=runs, **options)
 
 
 @pytest.mark.parametrize(

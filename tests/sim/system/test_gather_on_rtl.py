@@ -31,7 +31,7 @@ def simulate(program: GatherProgram, preset: str, simulator: Simulator, **option
         arena_bytes=program.arena,
         runs=[Run(inputs=program.inputs)],
         **options,
-    ).runs
+    )
     assert done.done, (done.error, done.index)
     program.check(done.arena)
     return done

@@ -36,7 +36,7 @@ def run(simulator, seed, count=4, **options):
         timeout=5000,
         limit=50_000,
         **options,
-    ).runs
+    )
     for arena, result in zip(arenas, done, strict=True):
         assert result.done
         assert_arena(result.arena, CONFIG, program(), model, arena)
