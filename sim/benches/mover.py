@@ -19,7 +19,8 @@ from eightfold.isa import GATHER, MOVE, ErrorCode, Space
 from eightfold.sim.bench.memory_port import burst_addresses
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
 from eightfold.sim.bench.support import parameters, report, rng, stall_rng, start_clock_and_reset
-from eightfold.sim.stimuli.copies import MOVES, Move, carry_out, explain_copy, random_move, runs
+from eightfold.sim.machine.accesses import copied_to
+from eightfold.sim.stimuli.copies import MOVES, Move, carry_out, random_move, runs
 
 
 class MemoryStub:
@@ -216,8 +217,12 @@ class MoverBench:
 
         def explain(offset: int) -> list[str]:
             for number, move in reversed(list(enumerate(self.sent))):
-                if lines := explain_copy(move, space, offset, self.expected[Space.SCRATCHPAD]):
-                    return [f"command {number} of {len(self.sent)}", *lines]
+                if found := copied_to(move, space, offset, self.expected[Space.SCRATCHPAD]):
+                    run, start = found
+                    name = Space(move["source_space"]).name
+                    what = f"fill {move['fill']}" if name == "FILL" else f"byte {start}"
+                    command = f"command {number} of {len(self.sent)}"
+                    return [command, f"run {run} of {move}", f"copies {name}'s {what}"]
             return ["no command writes it"]
 
         assert_equal_bytes(f"{space.name}: byte", self.spaces[space], self.expected[space], explain)

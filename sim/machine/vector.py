@@ -29,17 +29,15 @@ AT_ONCE = 1 << 20
 
 _REQUANTIZE = tuple(name for name, _ in REQUANTIZE_LAYOUT)
 
-SUM_LIMIT = 1 << 31
-"""A row's sum of table entries is below."""
-
 RIGHT_OF_ONE = 31 - 8
 """Right shift of RECIPROCAL for a reciprocal of 1: from 31 fraction bits to the output's 8."""
 
-RECIPROCAL_LIMIT = 1 << 28
-"""A sum that RECIPROCAL inverts is below, or the right shift would be larger than 31."""
-
-ONE = 1 << (31 - SUM_BITS)
-"""The least sum whose logarithm LOGARITHM takes."""
+SUM_RANGES: Mapping[Row, tuple[int, int]] = {
+    Row.RECIPROCAL: (1, 1 << 28),  # or the right shift would be larger than 31
+    Row.LOGARITHM: (1 << (31 - SUM_BITS), 1 << 31),  # from the sum that stands for 1 on
+    Row.INVERSE_ROOT: (-(1 << 31), 1 << 31),
+}
+"""The least sum of table entries that a function of rows takes, and what all are below."""
 
 
 @dataclass
@@ -224,12 +222,7 @@ class VectorRun:
             a = _relative(a, np.int64(self.state.extreme))
         total = self._looked_up("b", a).sum(axis=-1, keepdims=True)
         total = np.full_like(total, self.state.total) if goes_on else total
-        limits = {
-            Row.RECIPROCAL: (1, RECIPROCAL_LIMIT),
-            Row.LOGARITHM: (ONE, SUM_LIMIT),
-            Row.INVERSE_ROOT: (-SUM_LIMIT, SUM_LIMIT),
-        }
-        low, high = limits[row]
+        low, high = SUM_RANGES[row]
         if total.min() < low or total.max() >= high:
             raise ValueError(f"a row's sum must be in {low}..{high - 1}, not {total.min()} or so")
         self.state.total = int(total.flat[-1])

@@ -147,10 +147,7 @@ def read_module(foreign: Foreign, top: str, parameters: Mapping[str, str | int])
     """
     modules = foreign.modules()
     if top not in modules:
-        files = ", ".join(source.name for source in foreign.sources)
-        raise InputError(
-            f"there is no module {top!r} in {files}; there is {', '.join(modules) or 'none'}"
-        )
+        raise _missing("module", top, modules, foreign)
     tree, files = _tree(foreign, top, parameters)
     types = {
         each["addr"]: each
@@ -165,6 +162,13 @@ def read_module(foreign: Foreign, top: str, parameters: Mapping[str, str | int])
         if each["type"] == "VAR" and each["direction"] in ("INPUT", "OUTPUT", "INOUT")
     ]
     return Module({port.name: port for port in ports}, files)
+
+
+def _missing(kind: str, top: str, there: list[str], foreign: Foreign) -> InputError:
+    files = ", ".join(source.name for source in foreign.sources)
+    return InputError(
+        f"there is no {kind} {top!r} in {files}; there is {', '.join(there) or 'none'}"
+    )
 
 
 def _tree(
@@ -285,10 +289,7 @@ def read_entity(foreign: Foreign, top: str, parameters: Mapping[str, str | int])
     words.
     """
     if top.lower() not in map(str.lower, there := entities(foreign)):
-        files = ", ".join(source.name for source in foreign.sources)
-        raise InputError(
-            f"there is no entity {top!r} in {files}; there is {', '.join(there) or 'none'}"
-        )
+        raise _missing("entity", top, there, foreign)
     if shutil.which("ghdl") is None:
         raise InputError(f"ghdl, which reads its ports, is missing: {how_to_install('ghdl')}")
     with tempfile.TemporaryDirectory(prefix="eightfold-") as name:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.isa import SPACES, ErrorCode, Opcode, Space
-from eightfold.sim.machine.accesses import copied_to, index_starts, move_starts
+from eightfold.sim.machine.accesses import index_starts, move_starts
 
 MOVES, GATHERS = SPACES[Opcode.MOVE], SPACES[Opcode.GATHER]
 """Source and target space of the commands that are legal."""
@@ -142,22 +142,6 @@ def _put_at(address: int, gather: Move, n: int, scratchpad: NDArray[np.uint8]) -
     size = 1 << gather["index_size"]
     word = (n % (1 << 8 * size)).to_bytes(size, "little")
     scratchpad[address : address + size] = list(word)
-
-
-def explain_copy(
-    command: Move, space: Space, offset: int, scratchpad: NDArray[np.uint8]
-) -> list[str]:
-    """Return which run of a command writes a byte, and from where; empty if none does.
-
-    ``scratchpad`` has the indices of a GATHER.
-    """
-    found = copied_to(command, space, offset, scratchpad)
-    if found is None:
-        return []
-    run, start = found
-    name = Space(command["source_space"]).name
-    what = f"fill {command['fill']}" if name == "FILL" else f"byte {start}"
-    return [f"run {run} of {command}", f"copies {name}'s {what}"]
 
 
 def random_gather(

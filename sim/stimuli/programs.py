@@ -19,7 +19,7 @@ from eightfold.sim.machine.machine import Machine
 from eightfold.sim.stimuli.beats import records
 from eightfold.sim.stimuli.commands import begin_command, end_command
 from eightfold.sim.stimuli.copies import CrowdedError, indices, random_gather, random_move
-from eightfold.sim.stimuli.matrix import KINDS, MatrixJob, MatrixRandom
+from eightfold.sim.stimuli.matrix import MatrixJob, MatrixRandom
 from eightfold.sim.stimuli.vector import random_command, random_tables
 from eightfold.target.config import AcceleratorConfig
 
@@ -36,14 +36,6 @@ class Item:
         names = [place.name for place in command_places(self.opcode)[len(isa.HEADER) :]]
         fields = dict.fromkeys(names, 0) | dict(self.fields)
         return Decoded(number, self.opcode, (), (), fields)
-
-
-@dataclass
-class _Tokens:
-    """Bits of a header."""
-
-    wait: int = 0
-    signal: int = 0
 
 
 def stream(
@@ -64,17 +56,18 @@ def stream(
         apart = distances(config, matrix)
     tokens = _tokens(config, items, rng, any(apart))
     words = [begin_command(config).words]
-    for index, (item, bits) in enumerate(zip(items, tokens, strict=True), start=1):
-        header = {"index": index, "wait": bits.wait, "signal": bits.signal}
-        fields = dict(item.fields) | ({"distance": apart[index - 1]} if apart[index - 1] else {})
+    for item, distance, wait, signal in zip(items, apart, *tokens, strict=True):
+        header = {"index": len(words), "wait": wait, "signal": signal}
+        fields = dict(item.fields) | ({"distance": distance} if distance else {})
         words.append(isa.COMMANDS[item.opcode].encode(**header, **fields))
     return [*words, end_command(len(words)).words]
 
 
 def _tokens(
     config: AcceleratorConfig, items: Sequence[Item], rng: np.random.Generator, apart: bool
-) -> list[_Tokens]:
-    tokens = [_Tokens() for _ in items]
+) -> tuple[list[int], list[int]]:
+    """Return the ``wait`` and ``signal`` bits of every item."""
+    waits, signals = [0] * len(items), [0] * len(items)
     touched: list[Accesses] = []
     taken: dict[tuple[isa.Engine, isa.Engine], int] = {}
     for number, item in enumerate(items):
@@ -92,9 +85,9 @@ def _tokens(
                 needed.append(int(rng.choice([n for n in since if n >= max(needed, default=0)])))
             if needed:
                 last = taken[other, engine] = max(needed)
-                tokens[number].wait |= 1 << other.value
-                tokens[last].signal |= 1 << engine.value
-    return tokens
+                waits[number] |= 1 << other.value
+                signals[last] |= 1 << engine.value
+    return waits, signals
 
 
 def _conflict(one: Accesses, other: Accesses) -> bool:
@@ -238,7 +231,7 @@ class ProgramRandom:
 
     def _matrix(self) -> None:
         def draw() -> list[Item]:
-            jobs = MatrixRandom(self.small, self.rng).jobs(1, KINDS)
+            jobs = MatrixRandom(self.small, self.rng).jobs(1)
             return [item for job in jobs for item in self._job(job)]
 
         self._draw(draw)

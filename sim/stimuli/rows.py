@@ -12,7 +12,7 @@ from eightfold.golden.quantization import Quantization
 from eightfold.golden.softmax import softmax
 from eightfold.isa import Row
 from eightfold.isa.vector_fields import RowScaling
-from eightfold.sim.machine.vector import ONE, RECIPROCAL_LIMIT, SUM_LIMIT, row_scaling
+from eightfold.sim.machine.vector import SUM_RANGES, row_scaling
 
 Function = Callable[[NDArray[np.int8]], NDArray[np.int8]]
 
@@ -60,14 +60,14 @@ _FUNCTIONS: dict[str, tuple[Callable[..., NDArray[np.int8]], Quantization]] = {
 """Golden's function of each operator, and the quantization that the spec gives its result."""
 
 
-LOWEST = {Row.RECIPROCAL: 1, Row.LOGARITHM: ONE, Row.INVERSE_ROOT: 0}
+LOWEST = {function: max(low, 0) for function, (low, _) in SUM_RANGES.items()}
 """Least sum of each function; INVERSE_ROOT takes negative ones too, as sums that wrapped."""
 
 
 def random_summands(rng: np.random.Generator, row: Row, longest: int) -> NDArray[np.int32]:
     """Return 256 entries whose sum over up to ``longest`` elements is legal for ``row``."""
     low = LOWEST[row]
-    most = ((RECIPROCAL_LIMIT if row == Row.RECIPROCAL else SUM_LIMIT) - 1) // longest
+    most = (SUM_RANGES[row][1] - 1) // longest
     limit = min(most, low + int(2.0 ** rng.uniform(0, 31)))
     return rng.integers(low, limit + 1, 256).astype(np.int32)
 

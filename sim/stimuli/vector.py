@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from eightfold.isa import ROW_RESULTS, Combine, Opcode, Operand, Reduce, Requantize, Rounding, Row
 from eightfold.isa.decode import LOOPS
 from eightfold.isa.vector_fields import RowScaling
-from eightfold.sim.machine.vector import operand_addresses
+from eightfold.sim.machine.vector import SUM_RANGES, operand_addresses
 from eightfold.target.config import AcceleratorConfig
 
 Fields = dict[str, int]
@@ -139,13 +139,12 @@ def _window_reads(fields: Fields, operand: str, repeated: bool) -> list[NDArray[
 
 
 def _operation(rng: np.random.Generator, tables: list[int], row: Row) -> Fields:
-    functions = (Row.RECIPROCAL, Row.LOGARITHM, Row.INVERSE_ROOT)
     return {
         # One operand is read fastest: only then do beats of a window follow each other closely.
         "combine": int(rng.choice([Combine.A.value, *(combine.value for combine in Combine)])),
         "reduce": int(rng.choice([reduce.value for reduce in Reduce])),
         "row": row.value,
-        "relative": int(rng.integers(2)) if row in functions else 0,
+        "relative": int(rng.integers(2)) if row in SUM_RANGES else 0,
         "operand_b": int(rng.choice([0, 0, *(operand.value for operand in Operand)])),
         # A row is more than one byte; where its reads end must be known before targets are drawn.
         "repeat_a": int(rng.random() < 0.2 and row == Row.NONE),
