@@ -178,8 +178,9 @@ class AxiMemory:
     - ``latency``: cycles from the transfer of an address, or of a burst's last beat, to the
       earliest answer.
     - ``stall``: probability, 0 to below 1, of pausing on each channel in a cycle.
-    - ``errors``: beats at these port-aligned addresses are answered with `SLAVE_ERROR`, and not
-      written.
+
+    ``errors``: beats at these port-aligned addresses are answered with `SLAVE_ERROR`, and not
+    written; none at first.
     """
 
     def __init__(
@@ -191,10 +192,9 @@ class AxiMemory:
         *,
         latency: int = 1,
         stall: float = 0.0,
-        errors: frozenset[int] = frozenset(),
     ) -> None:
-        self.contents, self.port, self.latency = contents, port, latency
-        self.stall, self.errors = stall, errors
+        self.contents, self.port, self.latency, self.stall = contents, port, latency, stall
+        self.errors: frozenset[int] = frozenset()
         self._dut, self._prefix = dut, prefix
         self._rng = support.stall_rng(prefix)
         for name in ("arready", "rvalid", "awready", "wready", "bvalid", "rid", "bid"):

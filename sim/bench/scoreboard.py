@@ -50,12 +50,8 @@ def wrong_byte(got: int, expected: int) -> tuple[int, str]:
     """Return the number of the lowest byte in which two words differ, and a line about it."""
     different = got ^ expected
     number = (different & -different).bit_length() - 1 >> 3
-    values = (_signed_byte(word >> 8 * number) for word in (got, expected))
+    values = (((word >> 8 * number & 255) ^ 128) - 128 for word in (got, expected))
     return number, "byte {} as int8: got {}, expected {}".format(number, *values)
-
-
-def _signed_byte(word: int) -> int:
-    return ((word & 255) ^ 128) - 128
 
 
 SURPLUS = 32

@@ -126,7 +126,10 @@ class SystemJob:
         await memory.load(self._parts(index))
         before = memory.watched()
         await registers.start(values)
-        await self._write(dut, registers, run["writes"])
+        for wait, name, value in run["writes"]:
+            if wait:
+                await support.clock_cycles(dut, wait)
+            await registers.write(name, value)
         ended = await self._wait(dut, registers, run)
         watched = memory.watched()
         outcome = await registers.outcome()
@@ -156,13 +159,6 @@ class SystemJob:
             "unanswered": watched["unanswered"],
             **{name: watched[name] - before[name] for name in ("reads_outside", "bus_errors")},
         }
-
-    async def _write(self, dut: Any, registers: Registers, writes: list[Any]) -> None:
-        """Write registers while the accelerator runs."""
-        for wait, name, value in writes:
-            if wait:
-                await support.clock_cycles(dut, wait)
-            await registers.write(name, value)
 
     async def _wait(self, dut: Any, registers: Registers, run: dict[str, Any]) -> bool:
         """Wait until a run has ended, or is to be reset; return whether it has ended."""

@@ -14,12 +14,11 @@ from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 
 from eightfold.sim.bench import support
 from eightfold.sim.bench.scoreboard import assert_equal_bytes
-from eightfold.sim.simulator.memory_image import read_hex, timing_signals, write_hex
+from eightfold.sim.simulator.memory_image import CHANNELS, read_hex, timing_signals, write_hex
 from eightfold.target.memory import IDEAL, PROFILES, DataBus, MemoryTiming, Way
 
 BASE = 0x7F000000
 BYTES = 1 << 16
-CHANNELS = ("ar", "r", "aw", "w", "b")
 MASTER_SIGNALS = (
     *(f"{channel}{name}" for channel in ("ar", "aw") for name in ("id", "addr", "len", "valid")),
     *("wdata", "wstrb", "wlast", "wvalid", "rready", "bready"),

@@ -49,11 +49,6 @@ class Stream:
     words: list[int]
     wrong: int | None = None
 
-    @property
-    def array(self) -> np.ndarray:
-        """The words as `read_stream` takes them."""
-        return np.array(self.words, np.uint32)
-
 
 @dataclass
 class Outcome:
@@ -151,7 +146,7 @@ class DecoderBench:
         expected = None
         legal = True
         try:
-            last = read_stream(self.config, stream.array)[-1].number
+            last = read_stream(self.config, np.array(stream.words, np.uint32))[-1].number
             assert outcome.number == last % (1 << 16), f"number {outcome.number}: {words}"
         except CommandError as error:
             expected = (error.code.value, error.index)

@@ -10,7 +10,6 @@ from typing import Any
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
-from numpy.typing import NDArray
 
 from eightfold.golden.requantize import requantize
 from eightfold.hw.array.lane_control import reservation
@@ -28,11 +27,6 @@ from eightfold.sim.stimuli.beats import ProgramBuilder, random_program, requanti
 from eightfold.target.config import AcceleratorConfig
 
 INPUTS = ("parameters", "weights", "activations")
-
-
-def words_of(results: NDArray[np.int8]) -> list[int]:
-    """Return result vectors as the words of the result stream."""
-    return [int.from_bytes(row.tobytes(), "little") for row in results]
 
 
 class VectorSide:
@@ -113,7 +107,8 @@ class ArrayBench:
 
     async def start(self, program: Program, streams: Sequence[str] = INPUTS) -> None:
         """Reset the array, send the words of some streams, and expect the model's results."""
-        results = words_of(beats_model.results(self.config, program))
+        vectors = beats_model.results(self.config, program)
+        results = [int.from_bytes(vector.tobytes(), "little") for vector in vectors]
 
         def explain(index: int, got: int) -> list[str]:
             lane, text = wrong_byte(got, results[index])

@@ -15,6 +15,7 @@ from eightfold.hw.control.registers import FIRST_COUNTER, constants, register_la
 from eightfold.isa import Access
 from eightfold.sim.bench import support
 from eightfold.sim.bench.registers import AxiLite
+from eightfold.sim.simulator.memory_image import CHANNELS
 
 SPACE = 0x100
 """Bytes of addresses."""
@@ -47,7 +48,7 @@ class RegistersBench:
         await support.start_clock_and_reset(self.dut)
         support.each_cycle(self.dut, self._count)
         support.each_cycle(self.dut, self._watch)
-        support.pause_channels(self.axi, dict.fromkeys(("aw", "w", "b", "ar", "r"), stall))
+        support.pause_channels(self.axi, dict.fromkeys(CHANNELS, stall))
 
     async def write(self, offset: int, contents: bytes) -> None:
         """Write bytes inside of one word, and note what they change."""

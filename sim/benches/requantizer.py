@@ -95,11 +95,6 @@ def tie_cases(rng: np.random.Generator, count: int) -> Cases:
     return concatenate([first, second])
 
 
-def edge_cases(rng: np.random.Generator, count: int) -> Cases:
-    """Return results at the limits and beside them, ``count`` for every shift."""
-    return _of_all(rng, lambda rng, domain: requantize.edge_cases(rng, domain, count))
-
-
 def power_cases(rng: np.random.Generator) -> Cases:
     """Return products of plus or minus every power of two, with every right shift."""
     return _of_all(rng, requantize.power_cases)
@@ -237,7 +232,8 @@ async def ties(dut: Any) -> None:
 @cocotb.test()
 async def edges(dut: Any) -> None:
     """Results at the limits and beside them, in every mode, rounding and shift, at full speed."""
-    await RequantizerBench(dut).run_at_full_speed(edge_cases(rng(8), 2))
+    cases = _of_all(rng(8), lambda rng, domain: requantize.edge_cases(rng, domain, 2))
+    await RequantizerBench(dut).run_at_full_speed(cases)
 
 
 @cocotb.test()

@@ -26,9 +26,6 @@ from eightfold.target.config import AcceleratorConfig
 _Set = tuple[str, isa.Space, NDArray[np.int64]]
 """Reads or writes, where, and which bytes: at least one, sorted."""
 
-NONE = np.zeros(0, np.int64)
-"""No bytes."""
-
 _Pair = tuple[isa.Engine, isa.Engine]
 """The giver of a token and its taker."""
 
@@ -122,7 +119,8 @@ class _Conflicts:
                 for before in ("writes",) if verb == "reads" else ("writes", "reads"):
                     self._check_behind(before, verb, space, offsets, command, done)
             if command.opcode == isa.Opcode.MATRIX:
-                reads = {verb: offsets for verb, _, offsets in sets}.get("reads", NONE)
+                nothing = np.zeros(0, np.int64)
+                reads = next((each for verb, _, each in sets if verb == "reads"), nothing)
                 complete = int(done[command.number][isa.Engine.MATRIX.value])
                 self.results.check(command, reads, complete)
             engine = isa.ENGINES[command.opcode]

@@ -117,9 +117,6 @@ class Simulation:
 
     def __post_init__(self) -> None:
         if self.trace is not None:
-            if self.trace.suffix != f".{self.model.waves}":
-                recorded = self.model.waves or "no"
-                raise ValueError(f"trace {self.trace}: the model records {recorded} waves")
             self.trace = self.trace.absolute()
         runs = writable_cache() / "runs"
         make_private(runs)

@@ -157,7 +157,9 @@ def requantize_fields(rng: np.random.Generator, count: int) -> dict[str, NDArray
     bounds = np.sort(rng.integers(-128, 128, (2, count)), axis=0)
     wide = rng.random(count) < 0.7
     return {
-        "bias": np.where(usual, rng.integers(-5000, 5000, count), _int32(rng, count)),
+        "bias": np.where(
+            usual, rng.integers(-5000, 5000, count), rng.integers(-(1 << 31), 1 << 31, count)
+        ),
         "left": np.where(usual, 0, rng.integers(0, 31, count)),
         "multiplier": np.where(
             usual, rng.integers(1 << 30, 1 << 31, count), rng.integers(0, 1 << 31, count)
@@ -174,10 +176,6 @@ def requantize_fields(rng: np.random.Generator, count: int) -> dict[str, NDArray
 def records(fields: Mapping[str, NDArray]) -> bytes:
     """Return parameters as memory has them: a record of 16 bytes each."""
     return b"".join(word.to_bytes(16, "little") for word in pack(REQUANTIZE_LAYOUT, fields))
-
-
-def _int32(rng: np.random.Generator, count: int) -> NDArray:
-    return rng.integers(-(1 << 31), 1 << 31, count)
 
 
 def _bytes(rng: np.random.Generator, shape: tuple[int, int]) -> NDArray:

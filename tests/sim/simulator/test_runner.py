@@ -15,7 +15,7 @@ from eightfold.common.errors import InputError
 from eightfold.common.files import IMPORT_ROOT
 from eightfold.common.progress import Progress
 from eightfold.sim.simulator import simulators, toolchain, waves
-from eightfold.sim.simulator.build import BuildFailed, Model, Verilog, build_model
+from eightfold.sim.simulator.build import BuildFailed, Verilog, build_model
 from eightfold.sim.simulator.cache import one_word
 from eightfold.sim.simulator.limits import VARIABLES, Limits, limits
 from eightfold.sim.simulator.runner import BenchFailed, Simulation, run_bench
@@ -199,12 +199,6 @@ def test_only_models_with_waves_have_another_key(simulator, monkeypatch):
 def test_rejects_a_trace_of_another_format(simulator):
     with pytest.raises(InputError, match=r"trace waves\.lxt: waves are \.vcd or \.fst"):
         run(simulator, trace=Path("waves.lxt"))
-
-
-def test_rejects_a_trace_that_the_model_does_not_record(simulator):
-    model = Model(Path(), "stage", simulator, waves="vcd")
-    with pytest.raises(ValueError, match="the model records vcd waves"):
-        Simulation(model, "stage_bench", trace=Path("a.fst"))
 
 
 def test_progress_reaches_the_caller(simulator, tmp_path):
