@@ -6,6 +6,7 @@ row, the last dimension fastest, little endian, nothing else.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.files import npz_bytes
+from eightfold.conformance.answers import MISSING, UNKNOWN
 from eightfold.model import Tensor
 
 DIGITS = np.full(256, 16, np.uint8)
@@ -27,6 +29,50 @@ def hex_rows(octets: NDArray[np.uint8]) -> bytes:
     digits = 2 * octets.shape[1]
     lines = [text[start : start + digits] for start in range(0, len(text), digits)]
     return "\n".join([*lines, ""]).encode()
+
+
+def with_sign(values: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    """Return numbers of ``width`` bits, whose highest one is the sign."""
+    return values << 64 - width >> 64 - width
+
+
+@dataclass(frozen=True)
+class Element:
+    """A number in the words of results: its column, its place in the column's list, its bits."""
+
+    column: str
+    index: int
+    width: int
+    signed: bool
+
+    @property
+    def digits(self) -> int:
+        """Hexadecimal digits that it has alone."""
+        return -(-self.width // 4)
+
+
+def columns_of_words(
+    words: NDArray[np.uint8], elements: Sequence[Element], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, NDArray[np.int64]]:
+    """Return results by column, of words as rows of the numbers that `DIGITS` has of digits.
+
+    ``elements``: of a word, the first at its end, each filled up to whole digits. ``shapes``: of
+    each column's results, (cases,) or (cases, length): at least as many as words. Those without a
+    word are `MISSING`.
+    """
+    results = {name: np.full(shape, MISSING, np.int64) for name, shape in shapes.items()}
+    count, end = words.shape
+    for element in elements:
+        digits = words[:, end - element.digits : end]
+        end -= element.digits
+        value = np.zeros(count, np.int64)
+        for column in range(digits.shape[1]):
+            value = value << 4 | (digits[:, column] & 15)
+        value = with_sign(value, element.width) if element.signed else value
+        value = np.where((digits == 16).any(axis=1), UNKNOWN, value)
+        target = results[element.column]
+        (target if target.ndim == 1 else target[:, element.index])[:count] = value
+    return results
 
 
 LIST = "tensors.txt"

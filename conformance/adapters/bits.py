@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.answers import MISSING, UNKNOWN
-from eightfold.conformance.tensors import DIGITS, hex_rows
+from eightfold.conformance.tensors import DIGITS, Element, columns_of_words, hex_rows
 
 CHUNK = 8192
 """Cases that are written at a time."""
@@ -85,11 +84,6 @@ def check_range(what: str, values: NDArray[Any], width: int) -> None:
         )
 
 
-def with_sign(values: NDArray[np.int64], width: int) -> NDArray[np.int64]:
-    """Return numbers of ``width`` bits, whose highest one is the sign."""
-    return values << 64 - width >> 64 - width
-
-
 def to_bits(values: NDArray[Any], width: int) -> NDArray[np.uint8]:
     """Return the bits of elements of ``width`` bits each, the lowest first: (cases, bits)."""
     length = values.shape[1] if values.ndim == 2 else 1
@@ -121,48 +115,17 @@ def write_words(
             file.write(hex_rows(np.packbits(word, axis=1, bitorder="little")))
 
 
-@dataclass(frozen=True)
-class Element:
-    """A number in the words of results: its column, its place in the column's list, its bits."""
-
-    column: str
-    index: int
-    width: int
-    signed: bool
-
-    @property
-    def digits(self) -> int:
-        """Hexadecimal digits that it has alone."""
-        return -(-self.width // 4)
-
-
 def read_words(
     path: Path, elements: Sequence[Element], shapes: Mapping[str, tuple[int, ...]]
 ) -> tuple[dict[str, NDArray[np.int64]], int]:
     """Return results by column from lines of words, and how many lines there are.
 
-    ``path``: the file; what is not there, or not complete, is `MISSING`. ``elements``: of a word,
-    the first at its end, each filled up to whole digits. ``shapes``: of each column's results:
-    (cases,) or (cases, length).
+    ``path``: the file; what is not there, or not complete, is `MISSING`. ``elements``, ``shapes``:
+    as `eightfold.conformance.tensors.columns_of_words` takes them.
     """
-    results = {name: np.full(shape, MISSING, np.int64) for name, shape in shapes.items()}
     total = min((shape[0] for shape in shapes.values()), default=0)
     length = sum(element.digits for element in elements) + 1
     text = np.frombuffer(path.read_bytes() if path.exists() else b"", np.uint8)
     count = min(len(text) // length, total)
     lines = DIGITS[text[: count * length].reshape(count, length)]
-    end = length - 1
-    for element in elements:
-        digits = lines[:, end - element.digits : end]
-        end -= element.digits
-        value = np.zeros(count, np.int64)
-        for column in range(digits.shape[1]):
-            value = value << 4 | (digits[:, column] & 15)
-        value = with_sign(value, element.width) if element.signed else value
-        value = np.where((digits == 16).any(axis=1), UNKNOWN, value)
-        target = results[element.column]
-        if target.ndim == 2:
-            target[:count, element.index] = value
-        else:
-            target[:count] = value
-    return results, count
+    return columns_of_words(lines[:, :-1], elements, shapes), count

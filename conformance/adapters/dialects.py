@@ -9,7 +9,8 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING, ClassVar
 
-from eightfold.conformance.adapters.bits import Element, PortBits
+from eightfold.conformance.adapters.bits import PortBits
+from eightfold.conformance.tensors import Element
 
 if TYPE_CHECKING:  # loads a simulator's toolchain
     from eightfold.sim.simulator.foreign import Port

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters import registers
-from eightfold.conformance.adapters.bits import PortBits, check_range, with_sign
+from eightfold.conformance.adapters.bits import PortBits, check_range
 from eightfold.conformance.adapters.dialects import VERILOG, driven
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
 from eightfold.conformance.adapters.registers import (
@@ -350,12 +350,8 @@ class MemoryMappedAdapter(RtlAdapter):
         assert self.memory is not None
         contents, unknown = registers.read_image(dump)
         octets = self.memory.octets(place, part.stop - part.start, column.length)
-        bits = 8 * octets.shape[2]
-        value = np.zeros(octets.shape[:2], np.uint64)
-        for index in range(octets.shape[2]):
-            value |= contents[octets[:, :, index]].astype(np.uint64) << np.uint64(8 * index)
-        number = value.astype(np.int64)
-        number = with_sign(number, bits) if column.signed else number
+        kind = f"<{'i' if column.signed else 'u'}{octets.shape[2]}"
+        number = np.asarray(contents[octets], order="C").view(kind)[:, :, 0].astype(np.int64)
         number = np.where(unknown[octets].any(axis=2), UNKNOWN, number)
         return number if column.length > 1 else number[:, 0]
 

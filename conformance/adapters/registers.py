@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.bits import check_range, with_sign
+from eightfold.conformance.adapters.bits import check_range
 from eightfold.conformance.adapters.dialects import VERILOG
 from eightfold.conformance.adapters.formulas import Formula
 from eightfold.conformance.answers import MISSING, UNKNOWN
-from eightfold.conformance.tensors import DIGITS, hex_rows
+from eightfold.conformance.tensors import DIGITS, hex_rows, with_sign
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import UnitAdapter, imported, raised
-from eightfold.conformance.adapters.bits import Element, PortBits
+from eightfold.conformance.adapters.bits import PortBits
 from eightfold.conformance.adapters.dialects import VERILOG, Dialect
 from eightfold.conformance.answers import Columns
+from eightfold.conformance.tensors import Element
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import UnitKind
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters import dialects
 from eightfold.conformance.adapters.bits import (
-    Element,
     PortBits,
     check_range,
     element_bits,
@@ -26,7 +25,7 @@ from eightfold.conformance.adapters.bits import (
 from eightfold.conformance.adapters.formulas import Formula, check_formula, evaluate
 from eightfold.conformance.adapters.rtl import RtlAdapter
 from eightfold.conformance.answers import Columns, Simulation, UnitAnswers
-from eightfold.conformance.tensors import DIGITS
+from eightfold.conformance.tensors import DIGITS, Element
 from eightfold.conformance.units.unit import UnitCases
 from eightfold.conformance.vectors.manifest import COUNTS
 

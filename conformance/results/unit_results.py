@@ -9,7 +9,6 @@ column.
 import csv
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from eightfold.common.errors import InputError
 from eightfold.common.files import read_arrays
 from eightfold.conformance.answers import MISSING, UNKNOWN, UnitAnswers
 from eightfold.conformance.results.vectors import Vectors, read_manifest
-from eightfold.conformance.tensors import DIGITS
+from eightfold.conformance.tensors import DIGITS, Element, columns_of_words
 from eightfold.conformance.units.registry import UNIT_KINDS
 from eightfold.conformance.units.unit import Column
 from eightfold.conformance.vectors.manifest import COUNTS, IDENTITY, NAME
@@ -49,23 +48,23 @@ def read_words(
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; it must be a file of results") from None
     digits = sum(column.width for column in columns) // 4
-    words = b"".join(_checked_words(path, text, digits))
-    nibbles = DIGITS[np.frombuffer(words, np.uint8)].reshape(-1, digits)
-    unknown_bits = np.where(nibbles > 15, np.uint8(15), np.uint8(0))
-    values, unknown = (_split(half, columns) for half in (nibbles & np.uint8(15), unknown_bits))
-    arrays = {
-        name: np.where(unknown[name] != 0, UNKNOWN, value.astype(np.int64))
-        for name, value in values.items()
-    }
-    answers = _answers(path, arrays, columns, count)
+    listed = b"".join(_checked_words(path, text, digits))
+    words = DIGITS[np.frombuffer(listed, np.uint8)].reshape(-1, digits)
+    elements = [
+        Element(column.name, index, column.bits, column.signed)
+        for column in columns
+        for index in range(column.length)
+    ]
+    shapes = {column.name: column.shape(count) for column in columns}
+    results = columns_of_words(words[:count], elements, shapes)
     found = _IDENTITY.search(text)
     identity = (found[1].decode(), found[2].decode("utf-8", "replace").strip()) if found else None
     counted = _counted(text)
-    extra = answers.extra + counted.get("early", 0) + counted.get("late", 0)
+    extra = max(0, len(words) - count) + counted.get("early", 0) + counted.get("late", 0)
     told = ("early", "late", "unknown_valid", "unknown_ready")
     said = ", ".join(f"{counted[name]} {name}" for name in told if counted.get(name))
     note = f"the bench has counted {said}" if said else ""
-    return replace(answers, extra=extra, note=note), identity
+    return UnitAnswers(results=results, extra=extra, note=note), identity
 
 
 def _counted(text: bytes) -> dict[str, int]:
@@ -73,19 +72,6 @@ def _counted(text: bytes) -> dict[str, int]:
     found = _COUNTS.search(text)
     words = found[1].decode().split() if found else []
     return dict(zip(words[::2], map(int, words[1::2]), strict=True))
-
-
-def _split(nibbles: NDArray[np.uint8], columns: tuple[Column, ...]) -> dict[str, NDArray[Any]]:
-    """Return the columns of words, shape (n, digits), the highest digit first."""
-    data = (nibbles[:, ::2] << 4 | nibbles[:, 1::2])[:, ::-1]
-    arrays = {}
-    start = 0
-    for column in columns:
-        end = start + column.width // 8
-        values = np.asarray(data[:, start:end], order="C").view(column.dtype)
-        arrays[column.name] = values[:, 0] if column.length == 1 else values
-        start = end
-    return arrays
 
 
 def _checked_words(path: Path, text: bytes, digits: int) -> Iterator[bytes]:

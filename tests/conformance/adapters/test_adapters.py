@@ -14,17 +14,12 @@ import eightfold.conformance.adapters as room
 from eightfold.cli.main import commands
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import load_adapter
-from eightfold.conformance.adapters.bits import (
-    Element,
-    PortBits,
-    check_range,
-    read_words,
-    write_words,
-)
+from eightfold.conformance.adapters.bits import PortBits, check_range, read_words, write_words
 from eightfold.conformance.adapters.formulas import evaluate
 from eightfold.conformance.adapters.stream import StreamAdapter
 from eightfold.conformance.answers import MISSING, UNKNOWN
 from eightfold.conformance.profile import Profile
+from eightfold.conformance.tensors import Element
 from eightfold.conformance.units.registry import unit_cases
 from tests.support.conformance import streams
 from tests.support.conformance.streams import ADDS, bytes_of, columns, needs_ghdl, needs_icarus
