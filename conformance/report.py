@@ -176,14 +176,6 @@ class ClaimRow:
     standing: ClaimStanding
     finding: ClaimFinding | None
 
-    @property
-    def cases(self) -> int | None:
-        return self.finding.cases if self.finding else None
-
-    @property
-    def exact(self) -> int | None:
-        return self.finding.counts.get(CaseOutcome.EXACT, 0) if self.finding else None
-
 
 def claim_rows(statement: Statement) -> list[ClaimRow]:
     """Return all units and operators of the spec in its order, then networks."""

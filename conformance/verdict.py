@@ -4,7 +4,7 @@ A statement is a ledger: each claim that was asked has an entry, whatever has be
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal, get_args
 
@@ -127,7 +127,7 @@ class ClaimFinding:
         """How near the results are; None if all that are there are exact, and some are not."""
         if self.right:
             return "exact"
-        if self.counts.get(CaseOutcome.EXACT, 0) == self.cases and not self.extra:
+        if self.exact == self.cases and not self.extra:
             return None
         if self.farthest is None or self.tolerance is None or self.extra or self.waiting:
             return "deviates"
@@ -149,13 +149,17 @@ class ClaimFinding:
         return sum(self.counts.values())
 
     @property
+    def exact(self) -> int:
+        return self.counts.get(CaseOutcome.EXACT, 0)
+
+    @property
     def asked(self) -> int:
         return self.cases + self.waiting
 
     @property
     def right(self) -> bool:
         """Whether there are cases, all are answered and exact, and nothing came unasked."""
-        return not self.extra and 0 < self.counts.get(CaseOutcome.EXACT, 0) == self.asked
+        return not self.extra and 0 < self.exact == self.asked
 
     def outcomes(self, *, but: CaseOutcome | None = None) -> str:
         """Return in words how many cases ended how, without one of the outcomes if it is named."""
@@ -163,7 +167,7 @@ class ClaimFinding:
 
     def standing(self, level: Level) -> Standing:
         """Return what was found by cases of a level; what is known to be wrong weighs most."""
-        if self.extra or self.counts.get(CaseOutcome.EXACT, 0) < self.cases:
+        if self.extra or self.exact < self.cases:
             return "deviates"
         if not self.right:
             return "incomplete"
@@ -227,7 +231,7 @@ class Statement:
     seed: int
     """What the cases were drawn by."""
     findings: tuple[ClaimFinding, ...]
-    kit: str = field(default=KIT)
+    kit: str = KIT
     vectors: str = ""
     """Which frozen set of cases was asked, with its digest; empty of cases that were drawn."""
 

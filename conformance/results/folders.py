@@ -46,7 +46,7 @@ from eightfold.conformance.units.unit import Level, UnitCases, as_columns
 from eightfold.conformance.vectors.frozen import FORM, README, REASON, SET, SUMS, recipes
 from eightfold.conformance.vectors.manifest import NAME, checksums, described
 from eightfold.conformance.vectors.models import OperatorCase
-from eightfold.conformance.verdict import CaseOutcome, ClaimFinding, Judged, Statement
+from eightfold.conformance.verdict import ClaimFinding, Judged, Statement
 from eightfold.model import read_model
 from eightfold.operators import load_model
 
@@ -384,11 +384,10 @@ def _judge_unit(vectors: Vectors, results: Path) -> ClaimFinding:
     """Return the finding; and that results may be those of other cases, where that is likely."""
     answers, identified = identified_answers(vectors, results)
     finding = judge_unit(vectors.unit, vectors.profile, unit_cases_of(vectors), answers)
-    exact = finding.counts.get(CaseOutcome.EXACT, 0)
-    if identified or finding.mistakes or exact >= DOUBTED * finding.cases:
+    if identified or finding.mistakes or finding.exact >= DOUBTED * finding.cases:
         return finding
     doubt = (
-        f"Nothing says which cases these results are of, and {finding.cases - exact} of "
+        f"Nothing says which cases these results are of, and {finding.cases - finding.exact} of "
         f"{finding.cases} are not exact: see whether they were made from {vectors.folder}, which "
         f"has {vectors.drawn_by}."
     )
