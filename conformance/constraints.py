@@ -48,7 +48,6 @@ class Feature:
     """Whether a value is height and width: ``"3x1"``, or 3 for ``"3x3"``."""
     names: tuple[str, ...] = ()
     """What values can be, where they are no numbers."""
-    most: int = LARGEST
     reach: int = 64
     """Larger values are drawn only where no smaller one is claimed: models are small."""
 
@@ -169,9 +168,9 @@ def check_constraints(tables: object, claims: Sequence[str]) -> None:
 def _fault(feature: Feature, stated: Any) -> str:
     """Return what a constraint must be, if it is something else."""
     if isinstance(stated, Mapping):
-        bounds = [stated.get("from", 1), stated.get("to", feature.most), stated.get("by", 1)]
+        bounds = [stated.get("from", 1), stated.get("to", LARGEST), stated.get("by", 1)]
         sound = not feature.names and stated.keys() <= {"from", "to", "by"}
-        sound &= all(type(each) is int and 1 <= each <= feature.most for each in bounds)
+        sound &= all(type(each) is int and 1 <= each <= LARGEST for each in bounds)
         if sound and not _values(feature, stated):
             return "must have a value in its range"
         return "" if sound else "must be a range such as { from = 8, to = 256, by = 8 }"
@@ -181,7 +180,7 @@ def _fault(feature: Feature, stated: Any) -> str:
         return f"must be of {', '.join(feature.names)}" if wrong else ""
     pair = 'or pairs such as "3x1" ' if feature.pairs else ""
     if not values or any(_number(feature, value) is None for value in values):
-        return f"must be integers {pair}in 1..{feature.most}, a list of them, or a range"
+        return f"must be integers {pair}in 1..{LARGEST}, a list of them, or a range"
     return ""
 
 
@@ -190,9 +189,9 @@ def _number(feature: Feature, value: Any) -> Any:
     if feature.pairs and isinstance(value, str):
         parts = value.split("x")
         pair = [int(part) for part in parts if part.isdecimal()]
-        sound = len(pair) == len(parts) == 2 and all(1 <= each <= feature.most for each in pair)
+        sound = len(pair) == len(parts) == 2 and all(1 <= each <= LARGEST for each in pair)
         return tuple(pair) if sound else None
-    if type(value) is not int or not 1 <= value <= feature.most:
+    if type(value) is not int or not 1 <= value <= LARGEST:
         return None
     return (value, value) if feature.pairs else value
 
@@ -204,7 +203,7 @@ def _values(feature: Feature, stated: Any, most: int = 0) -> list[Any]:
         return list(values) if feature.names else [_number(feature, value) for value in values]
     first, by = stated.get("from", 1), stated.get("by", 1)
     first += -first % by  # multiples
-    last = stated.get("to", feature.most)
+    last = stated.get("to", LARGEST)
     single = range(first, min(last, max(most, first)) + 1, by)
     return [(h, w) for h in single for w in single] if feature.pairs else list(single)
 
