@@ -235,7 +235,6 @@ def name_liars(
     simulator: str,
     level: Level = "standard",
     *,
-    seed: int = 0,
     biased: bool = False,
     liars: Sequence[Sequence[Mistake]] | None = None,
 ) -> Iterator[Named]:
@@ -244,7 +243,7 @@ def name_liars(
     ``biased``: whether cases have a bias. ``liars``: the mistakes of each; by default each mistake
     of the form alone, after a right one.
     """
-    cases = liar_cases(form, level, seed, biased=biased)
+    cases = liar_cases(form, level, biased=biased)
     if liars is None:
         liars = [(), *((mistake,) for mistake in mistakes_of(form, biased))]
     for mistakes, results in zip(liars, liar_results(form, cases, liars, simulator), strict=True):

@@ -73,7 +73,7 @@ def operator_power(operator: str, subjects: Sequence[OperatorRun]) -> Power:
 
 
 def names_told(
-    operator: str, profile: Profile, level: Level = "standard", seed: int = 0
+    operator: str, profile: Profile, level: Level = "standard"
 ) -> dict[str, tuple[str, ...]]:
     """Return what a runtime is told that makes a mistake in an operator, by the mistake's name.
 
@@ -81,7 +81,7 @@ def names_told(
     cannot tell it from the reference. Raises InputError as
     `eightfold.conformance.vectors.models.model_cases`.
     """
-    cases = model_cases(operator, profile, level, seed)
+    cases = model_cases(operator, profile, level)
     runs = [each for case in cases for each in runs_of(case, profile.reference)]
     power = operator_power(operator, runs)
     alike = {name: group for group in power.groups for name in group}

@@ -74,10 +74,6 @@ def _transposed(subject: OperatorRun, order: Callable[[list[int]], list[int]]) -
     return [x.transpose(order(axes))]
 
 
-def _not_moved(subject: OperatorRun) -> Results:
-    return [subject.codes(0).reshape(subject.expected[0].shape)]
-
-
 @maker
 def _gathered(
     subject: OperatorRun, axis: int | None = None, batch: int | None = None, factor: int = 1
@@ -255,7 +251,8 @@ MOVEMENT: dict[str, Table] = {
         ("inverse", _transposed(lambda axes: np.argsort(axes).tolist())): "The inverse permutation "
         "is applied.",
         ("reversed", _transposed(lambda axes: axes[::-1])): "The axes are always reversed.",
-        ("not_moved", _not_moved): "The bytes stay where they are.",
+        ("not_moved", lambda s: [s.codes(0).reshape(s.expected[0].shape)]): "The bytes stay where "
+        "they are.",
         **RESCALED,
     },
 }

@@ -78,10 +78,6 @@ def _operands_rounded(subject: OperatorRun) -> Results:
     return _summed(subject, *operands)
 
 
-def _scales_ignored(subject: OperatorRun) -> Results:
-    return _summed(subject, *(differences(subject, position) for position in (0, 1)))
-
-
 def _operands_swapped(subject: OperatorRun) -> Results:
     scaling = sum_of_two(subject)
     (a, plus), (b, minus) = scaling.terms
@@ -113,7 +109,8 @@ _SUM: Table = {
     **_BINARY,
     ("operands_rounded", _operands_rounded): "Each operand is rounded to the output's scale before "
     "they are added: the 20 fraction bits are missing.",
-    ("scales_ignored", _scales_ignored): "The codes are added as if all scales were the same.",
+    ("scales_ignored", lambda s: _summed(s, differences(s, 0), differences(s, 1))): "The codes are "
+    "added as if all scales were the same.",
 }
 
 
@@ -155,10 +152,6 @@ def _raw_unsigned(call: OperatorCall) -> list[np.ndarray]:
     return [np.asarray(codes, order="C").view(np.uint8) for codes in _raw(call)]
 
 
-def _other_comparison(subject: OperatorRun) -> Results:
-    return OPERATORS[_CONFUSED[subject.operator.name]].run(subject)
-
-
 def _exchanged(subject: OperatorRun) -> Results:
     operator = replace(subject.operator, inputs=subject.operator.inputs[::-1])
     return run(OperatorCall(subject.graph, operator, subject.values, subject.reference))
@@ -172,8 +165,8 @@ _COMPARISONS: Table = {
     ("real_values_compared", _compared(_reals)): "The real values are compared exactly; the "
     "kernels round them to steps of 1/256.",
     ("zero_points_ignored", zero_points_ignored(0, 1)): "The zero points are not subtracted.",
-    ("other_comparison", _other_comparison): "Equal values count the other way: the operator is "
-    "taken for its neighbour, such as LESS for LESS_EQUAL.",
+    ("other_comparison", lambda s: OPERATORS[_CONFUSED[s.operator.name]].run(s)): "Equal values "
+    "count the other way: the operator is taken for its neighbour, such as LESS for LESS_EQUAL.",
 }
 
 _ORDERED = {**_COMPARISONS, ("operands_swapped", _exchanged): "The operands are swapped."}
@@ -320,10 +313,6 @@ def _real(subject: OperatorRun, rounding: str, axis: int | None = -1) -> Results
     return to_codes(subject, function(x, axis), rounding)
 
 
-def _base_2(subject: OperatorRun) -> Results:
-    return to_codes(subject, _softmax(_logits(subject) * np.log(2.0)))
-
-
 def _softmax_unshifted(subject: OperatorRun) -> Results:
     (codes,) = run(subject)
     return [(codes.astype(np.int64) + 128).clip(0, 127).astype(np.int8)]
@@ -432,7 +421,8 @@ ROWS: dict[str, Table] = {
     "SOFTMAX": {
         **_rows_in_float(_real),
         ("beta_ignored", lambda s: run(s.changed(options={"beta": 1.0}))): "beta counts as 1.",
-        ("base_2", _base_2): "Powers of 2 stand for powers of e.",
+        ("base_2", lambda s: to_codes(s, _softmax(_logits(s) * np.log(2.0)))): "Powers of 2 stand "
+        "for powers of e.",
         **_along_others(_real),
         ("output_zero_point_ignored", _softmax_unshifted): "The output's zero point, -128, is "
         "missing, and the codes saturate at 127.",

@@ -161,14 +161,10 @@ def _weights_transposed(subject: OperatorRun) -> Results:
     return _codes(subject.changed(arrays={1: other}))
 
 
-def _zero_point_negated(subject: OperatorRun) -> dict[int, int]:
-    return {0: -int(subject.stated(0).zero_point[0])}
-
-
 _ALL: Table = {
     **INPUT_ZERO_POINT_IGNORED,
-    ("input_zero_point_added", zero_points(_zero_point_negated)): "The input's zero point is added "
-    "where it has to be subtracted.",
+    ("input_zero_point_added", zero_points(lambda s: {0: -int(s.stated(0).zero_point[0])})): "The "
+    "input's zero point is added where it has to be subtracted.",
     **ZERO_POINTS_SWAPPED,
     ("first_scale_for_all", _scales(lambda s: np.full_like(s, s[0]))): "The first channel's weight "
     "scale is used for all: per-tensor on per-axis weights.",
