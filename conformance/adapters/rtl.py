@@ -254,13 +254,13 @@ class RtlAdapter(UnitAdapter):
     def width(self, what: str, port: str, *, is_input: bool) -> int:
         """Return the bits of a port. Raises InputError if the module has none of this name and
         direction."""
-        way = "input" if is_input else "output"
+        way, other = ("input", "output") if is_input else ("output", "input")
         found = self._ports.get(port)
         if found is None or found.is_input != is_input:
             others = (each for each in self._ports.values() if each.is_input == is_input)
             there = ", ".join(each.name for each in others)
-            but = f"port {port} is an {'output' if is_input else 'input'} of" if found else "no"
-            head = f"{but} {self.top}" if found else f"{self.top} has no port {port!r}"
+            is_other = f"port {port} is an {other} of {self.top}"
+            head = is_other if found else f"{self.top} has no port {port!r}"
             raise InputError(f"{self.name}.{what}: {head}; its {way}s are {there or 'none'}")
         if found.width is None:
             raise InputError(

@@ -64,13 +64,10 @@ class SmallestFailure:
         """Return the case, the reference's steps, and their result beside the expected one."""
         fields = ", ".join(f"{name} {value}" for name, value in self.case.items())
         expected = self.steps[-1][1]
-        if self.result is None:
-            theirs = f"theirs: {self.outcome.text}, expected {expected}"
-        elif isinstance(self.result, int):
-            difference = self.result - expected
-            theirs = f"theirs: {self.result}, expected {expected}, difference {difference:+d}"
-        else:
-            theirs = f"theirs: {self.result}, expected {expected}"
+        result = self.outcome.text if self.result is None else self.result
+        theirs = f"theirs: {result}, expected {expected}"
+        if isinstance(self.result, int):
+            theirs += f", difference {self.result - expected:+d}"
         steps = [f"  {formula} = {value}" for formula, value in self.steps]
         return [f"case {self.index}: {fields}", *steps, f"  {theirs}"]
 

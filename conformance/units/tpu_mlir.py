@@ -127,9 +127,9 @@ def drawn(
 
 
 def seen(cases: Mapping[str, NDArray[Any]], fill: NDArray[Any]) -> NDArray[Any]:
-    """Return the codes of windows, of a row each, with ``fill`` where they are not in the image."""
-    inside = (cases["inside"][:, None] >> np.arange(TAPS)) & 1
-    return np.where(inside, cases["inputs"], fill[:, None])
+    """Return the codes of windows, a row each, or of one, with ``fill`` outside of the image."""
+    inside = (cases["inside"][..., None] >> np.arange(TAPS)) & 1
+    return np.where(inside, cases["inputs"], fill[..., None])
 
 
 def _sums(before: Mapping[str, NDArray[Any]]) -> NDArray[np.float32]:
@@ -195,8 +195,7 @@ def operands_of(unit: str, case: Case) -> list[NDArray[Any]]:
         return [np.array([case["x"]]).astype(kind).reshape((1, 1) if unit == "prelu" else (1,))]
     x = case["inputs"]
     if "inside" in case:
-        inside = (int(case["inside"]) >> np.arange(TAPS)) & 1
-        x = np.where(inside, x, case["input_zero_point"])
+        x = seen(case, case["input_zero_point"])
     return [x.astype(kind).reshape((1, TAPS) if unit == "inner_product" else (1, 1, 3, 3))]
 
 
