@@ -371,16 +371,9 @@ def judge(vectors: Path, results: Path, impact: tuple[str, ...], **files: Path |
 
     require_reports(files["html"])  # better before the work than after
     with terminal_progress("judging") as on_progress:
-        judged = judge_folders(vectors, results, _judge_models, _remembered(on_progress))
+        judged = judge_folders(vectors, results, _remembered(on_progress))
     facts = [("Vectors", judged.statement.vectors)] if judged.statement.vectors else []
     _say(judged, impact, facts, **files)
-
-
-def _judge_models(*arguments: Any) -> Any:
-    # What judges models loads only where there are some.
-    from eightfold.conformance.judge.models.finding import judge_models
-
-    return judge_models(*arguments)
 
 
 def _remembered(on_progress: "OnProgress | None") -> "Draw":

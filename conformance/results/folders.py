@@ -12,7 +12,7 @@ statement names; of a set that this version knows it has to be the known one.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -252,28 +252,26 @@ def _outputs(model: bytes) -> list[int]:
         return list(range(1 << 10))
 
 
-JudgeModels = Callable[[str, Sequence[OperatorCase], Sequence[ModelAnswer], Profile], ClaimFinding]
-"""From a claim, its cases, the answers in the same order, and the profile."""
-
 DOUBTED = 0.5
 """Results of which less are exact may be those of other cases: those of another seed agree by
 chance in up to two fifths, as ranges that have no int8 do in all seeds."""
 
 
 def judge_folders(
-    vectors: Path, results: Path, judge_models: JudgeModels, draw: Draw = model_digests
+    vectors: Path, results: Path, draw: Draw = model_digests, *, power: bool = True
 ) -> Judged:
     """Judge results by vectors, whose cases are drawn again; by a frozen set as it is.
 
     ``vectors``: a folder that ``eightfold vectors`` has written, a set or one with several such
     folders, all of one profile, level and seed; ``results`` is then one with a folder of the same
-    name for each. ``draw``: draws models again; one that remembers saves time.
+    name for each. ``draw``: draws models again; one that remembers saves time. ``power``: as
+    `eightfold.conformance.judge.models.finding.judge_models` takes it.
 
     Raises InputError if the vectors are not those that are drawn or do not belong together, or
     results cannot be read or are of other cases.
     """
     if (vectors / SUMS).exists() or (vectors / SET).exists():
-        return _judge_set(load_set(vectors), results, judge_models)
+        return _judge_set(load_set(vectors), results, power)
     loaded = [(load_vectors(folder), theirs) for folder, theirs in _pairs(vectors, results)]
     first = loaded[0][0]
     for other, _ in loaded[1:]:
@@ -283,7 +281,7 @@ def judge_folders(
                 f"{other.drawn_by}; judge them one by one"
             )
     findings: dict[str, ClaimFinding] = {}
-    models = _Models(judge_models, first.profile)
+    models = _Models(first.profile, power)
     for each, theirs in loaded:
         if each.unit in OF_MODELS:
             found = _judge_models(each, theirs, models, draw)
@@ -305,16 +303,20 @@ def judge_folders(
 class _Models:
     """What judges models, claim by claim; the names of their cases are kept."""
 
-    judge: JudgeModels
     profile: Profile
+    power: bool
     names: dict[str, Sequence[str]] = field(default_factory=dict)
 
     def finding(
         self, claim: str, named: Mapping[str, OperatorCase], answers: Sequence[ModelAnswer]
     ) -> ClaimFinding:
         """Judge the models of a claim; failed ones are called by their folders."""
+        # What judges models loads only where there are some.
+        from eightfold.conformance.judge.models.finding import judge_models
+
         folders = self.names[claim] = list(named)
-        found = self.judge(parted(claim)[0], list(named.values()), answers, self.profile)
+        name, cases = parted(claim)[0], list(named.values())
+        found = judge_models(name, cases, answers, self.profile, power=self.power)
         failed = tuple(
             replace(each, name=folders[int(each.name)]) if each.name.isdecimal() else each
             for each in found.failed
@@ -336,7 +338,7 @@ def _stated(
     return Judged(statement, models.names)
 
 
-def _judge_set(found: FrozenSet, results: Path, judge_models: JudgeModels) -> Judged:
+def _judge_set(found: FrozenSet, results: Path, power: bool) -> Judged:
     """Judge by a set; what the results have no folder of is not asked."""
     asked = [claim for claim in found.profile.claims if (results / claim).is_dir()]
     if not asked:
@@ -345,7 +347,7 @@ def _judge_set(found: FrozenSet, results: Path, judge_models: JudgeModels) -> Ju
             f"{' or '.join(found.profile.claims[:2])} for example"
         )
     findings: list[ClaimFinding] = []
-    models = _Models(judge_models, found.profile)
+    models = _Models(found.profile, power)
     for claim in asked:
         if claim in found.units:
             cases = frozen_unit(found, claim)

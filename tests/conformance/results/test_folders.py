@@ -15,7 +15,7 @@ from eightfold.conformance.vectors.models import OperatorCase, model_cases, writ
 from eightfold.conformance.vectors.unit_files import unit_files, write_unit
 from eightfold.conformance.verdict import CaseOutcome, ClaimFinding
 from eightfold.model import read_model
-from tests.support.conformance.models import copies, judge_without_power, write_right_models
+from tests.support.conformance.models import copies, write_right_models
 
 TFLITE = PROFILES["tflite"]
 
@@ -40,12 +40,12 @@ def folders(written: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
 
 def finding(vectors: Path, results: Path) -> ClaimFinding:
     """Return the one finding of a folder of vectors."""
-    (found,) = judge_folders(vectors, results, judge_without_power).statement.findings
+    (found,) = judge_folders(vectors, results, power=False).statement.findings
     return found
 
 
 def test_right_results_conform(written: tuple[Path, Path]) -> None:
-    judged = judge_folders(*written, judge_without_power)
+    judged = judge_folders(*written, power=False)
     statement = judged.statement
     assert statement.holds
     assert [each.claim for each in statement.findings] == ["requantizer", "dot", "ADD", "SOFTMAX"]
@@ -70,7 +70,7 @@ def test_a_wrong_model_is_named_by_its_folder(folders: tuple[Path, Path]) -> Non
     arrays = {name: array ^ 1 for name, array in np.load(path).items()}
     np.savez(path, **arrays)
     shutil.rmtree(results / "operators" / "ADD" / "0001")
-    statement = judge_folders(vectors, results, judge_without_power).statement
+    statement = judge_folders(vectors, results, power=False).statement
     found = statement.of("ADD")
     assert found and [(each.name, each.outcome) for each in found.failed] == [
         ("ADD/0001", CaseOutcome.MISSING),
@@ -131,15 +131,15 @@ def broken_folder(vectors: Path, results: Path, what: str) -> str:
 def test_what_cannot_be_judged_is_one_line(what: str, folders: tuple[Path, Path]) -> None:
     message = broken_folder(*folders, what)
     with pytest.raises(InputError, match=message) as caught:
-        judge_folders(*folders, judge_without_power)
+        judge_folders(*folders, power=False)
     assert "\n" not in str(caught.value)
 
 
 def test_folders_that_are_not_there_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=re.escape(f"{tmp_path / 'a'}: no such folder")):
-        judge_folders(tmp_path / "a", tmp_path, judge_without_power)
+        judge_folders(tmp_path / "a", tmp_path, power=False)
     with pytest.raises(InputError, match=re.escape(f"{tmp_path / 'b'}: no such folder")):
-        judge_folders(tmp_path, tmp_path / "b", judge_without_power)
+        judge_folders(tmp_path, tmp_path / "b", power=False)
 
 
 @pytest.mark.slow
@@ -167,14 +167,14 @@ def test_a_subject_is_the_name_of_the_folder(
 ) -> None:
     vectors, results = written
     monkeypatch.chdir(results / "dot")
-    assert judge_folders(vectors / "dot", Path(), judge_without_power).statement.subject == "dot"
+    assert judge_folders(vectors / "dot", Path(), power=False).statement.subject == "dot"
 
 
 def test_a_profile_of_their_own_comes_back(tmp_path: Path) -> None:
     profile = Profile(name="my core", claims=("dot", "ADD"))
     write_unit(tmp_path, "dot", profile)
     shutil.copy(tmp_path / "expected.hex", tmp_path / "results.hex")
-    statement = judge_folders(tmp_path, tmp_path, judge_without_power).statement
+    statement = judge_folders(tmp_path, tmp_path, power=False).statement
     assert statement.profile == profile
 
 

@@ -17,7 +17,7 @@ from eightfold.conformance.results.folders import judge_folders
 from eightfold.conformance.vectors.frozen import Recipe, recipes, write_set
 from eightfold.conformance.verdict import CaseOutcome, Judged
 from lab.documents.kit import recipe_text
-from tests.support.conformance.models import copies, judge_without_power
+from tests.support.conformance.models import copies
 
 LITTLE = Recipe(
     name="little@1.0",
@@ -70,7 +70,7 @@ def judged(vectors: Path, results: Path) -> Judged:
     def draw(*_: object) -> list[str]:
         raise AssertionError("a set is judged as it is")
 
-    return judge_folders(vectors, results, judge_without_power, draw)
+    return judge_folders(vectors, results, draw, power=False)
 
 
 def test_right_results_hold_and_the_statement_names_the_set(written: tuple[Path, Path]) -> None:

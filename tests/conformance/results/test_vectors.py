@@ -19,7 +19,7 @@ from eightfold.conformance.vectors.manifest import checksums
 from eightfold.conformance.vectors.models import model_cases, write_models
 from eightfold.conformance.vectors.unit_files import FORMATS, Format, write_unit
 from tests.support.command import Call
-from tests.support.conformance.models import judge_without_power, write_right_models
+from tests.support.conformance.models import write_right_models
 
 TFLITE = PROFILES["tflite"]
 
@@ -39,7 +39,7 @@ def edited(folder: Path, edit: Edit) -> None:
 def said(vectors: Path, results: Path) -> str:
     """Return the line by which a judge refuses."""
     with pytest.raises(InputError) as caught:
-        judge_folders(vectors, results, judge_without_power)
+        judge_folders(vectors, results, power=False)
     (line,) = str(caught.value).splitlines()
     return line
 
@@ -95,7 +95,7 @@ def leave_out_last(folder: Path, table: dict[str, Any]) -> None:
 )
 def test_an_edited_unit_is_told(tmp_path: Path, edit: Edit, message: str) -> None:
     folder = of_unit(tmp_path)
-    assert judge_folders(folder, folder, judge_without_power).statement.holds
+    assert judge_folders(folder, folder, power=False).statement.holds
     edited(folder, edit)
     assert re.search(message, said(folder, folder))
 
@@ -193,7 +193,7 @@ COUNTS = {"smoke": 4, "standard": 5, "full": 6}
 
 def test_a_network_of_another_seed_is_told(tmp_path: Path) -> None:
     vectors, results = of_models(tmp_path, NETWORKS)
-    assert judge_folders(vectors, results, judge_without_power).statement.holds
+    assert judge_folders(vectors, results, power=False).statement.holds
     edited(vectors, lambda folder, table: table.update(seed=4))
     assert "networks/0000: is not what is drawn for networks" in said(vectors, results)
 

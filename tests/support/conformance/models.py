@@ -2,17 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from shutil import copytree
 
 from eightfold.conformance.adapters.adapter import ModelRunner, load_adapter
 from eightfold.conformance.answers import ModelAnswer
-from eightfold.conformance.judge.models.finding import judge_models
 from eightfold.conformance.vectors.models import OperatorCase
-
-judge_without_power = partial(judge_models, power=False)
-"""The judge of models, without what cases could not have told."""
 
 
 def answers_of(name: str, cases: Sequence[OperatorCase]) -> Sequence[ModelAnswer]:
