@@ -45,12 +45,12 @@ class FormsOnAccelerator(UnitAdapter):
     ) -> UnitAnswers:
         """Return the answers; raises as `eightfold.run.simulate.simulate_network`."""
         count = len(next(iter(cases.values())))
-        step = count if self.unit == "requantizer" else AT_ONCE
+        whole = self.unit == "requantizer"
+        step, add = (count, self._requantizer) if whole else (AT_ONCE, self._forms)
         results = []
         for start in range(0, count, step):
             network, inputs = TpuMlirNetwork(self.config), {}
             some = {name: values[start : start + step] for name, values in cases.items()}
-            add = self._requantizer if self.unit == "requantizer" else self._forms
             codes = add(network, inputs, some)
             (run,) = simulate_network(
                 network.graph,
@@ -61,9 +61,8 @@ class FormsOnAccelerator(UnitAdapter):
                 trace=trace,
             )
             for index in codes:
-                held = run.tensors[index].reshape(-1)
                 # The first of a Pad is what pads, or what is padded.
-                held = held if self.unit == "requantizer" else held[:1]
+                held = run.tensors[index].reshape(-1)[: None if whole else 1]
                 results.append(from_int8(held, network.code(index)).astype(np.int64))
         return UnitAnswers(results={"result": np.concatenate(results)})
 
