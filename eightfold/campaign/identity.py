@@ -9,7 +9,7 @@ import hashlib
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any
 
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.records import Unit
@@ -20,7 +20,6 @@ from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.sim.simulator.toolchain import (
     SIMULATORS,
     VHDL_SIMULATORS,
-    Simulator,
     simulator_version,
 )
 
@@ -72,8 +71,7 @@ def _tools(units: Iterable[Unit]) -> dict[str, str]:
         if reference := suite_of(unit).runtime(unit):
             found[RUNTIMES[reference].title] = loaded_runtime(reference)
         if unit.backend in (*SIMULATORS, *VHDL_SIMULATORS):
-            name = cast(Simulator, unit.backend)
-            found[name.capitalize()] = simulator_version(name)
+            found[unit.backend.capitalize()] = simulator_version(unit.simulator)
             found |= installed_versions(MAKE_HARDWARE)
     return found
 

@@ -6,13 +6,14 @@ import re
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
 from eightfold.common.child import one_line
 from eightfold.common.errors import InputError
 from eightfold.golden.quantization import Reference
+from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 
 Verdict = Literal["passed", "failed", "error", "refused", "lost"]
@@ -36,8 +37,8 @@ class Computing:
     """The configuration's fields, as JSON."""
     netlist: str = ""
     """The netlist that is simulated in place of the RTL, such as ``ecp5:0``; empty for the RTL."""
-    reference: str = "litert"
-    """``litert`` or ``tflm``: whose kernels golden is to equal."""
+    reference: Reference = "litert"
+    """Whose kernels golden is to equal."""
     stall: float | None = None
     """Probability of a pause per cycle and channel of the memory; None: 0, 0.1 and 0.4 by turns."""
     coverage: bool = False
@@ -57,6 +58,11 @@ class Unit(Computing):
     operator: str
     first: int
     count: int
+
+    @property
+    def simulator(self) -> Simulator:
+        """The backend, where it is a simulator."""
+        return cast(Simulator, self.backend)
 
     @property
     def seeds(self) -> range:

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
 
 from distributed import Worker, WorkerPlugin
 
@@ -25,7 +24,6 @@ from eightfold.common.errors import InputError
 from eightfold.common.progress import OnProgress
 from eightfold.sim.simulator.build import Model, build_model, design_key, give_model
 from eightfold.sim.simulator.cache import cached, is_private, is_sound, private_folder
-from eightfold.sim.simulator.toolchain import Simulator
 
 
 @dataclass
@@ -81,11 +79,10 @@ def build(units: Iterable[Unit], on_progress: OnProgress | None = None) -> Build
     for unit in chosen.values():
         if reference := suite_of(unit).runtime(unit):
             found.runtimes[reference] = loaded_runtime(reference)
-        simulator = cast(Simulator, unit.backend)  # where there are designs
         for design in suite_of(unit).designs(unit):
-            key = design_key(design, simulator)
+            key = design_key(design, unit.simulator)
             if key not in found.models:
-                found.models[key] = build_model(design, simulator, on_progress=on_progress)
+                found.models[key] = build_model(design, unit.simulator, on_progress=on_progress)
                 found.archives[key] = _pack(found.models[key].directory)
     return found
 

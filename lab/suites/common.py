@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import click
 import numpy as np
@@ -16,7 +16,6 @@ from eightfold.campaign.records import Case, Computing, Evidence, Unit, error_ca
 from eightfold.campaign.suite import Result, oracle
 from eightfold.common.errors import InputError
 from eightfold.common.program import CONFIG_HELP
-from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
 from eightfold.model.graph import Arrays, Operator
 from eightfold.operators import explain_element, load_model, run_graph
@@ -229,7 +228,7 @@ def golden_case(
 
     ``further``: finds what else is wrong with a graph of which golden's tensors are right.
     """
-    reference = cast(Reference, unit.reference)
+    reference = unit.reference
     try:
         graph = load_model(model)
         if reason := undefined(unit, graph):

@@ -14,11 +14,9 @@ import numpy as np
 from eightfold.campaign.records import Case, Evidence, Unit, error_case
 from eightfold.campaign.suite import Suite
 from eightfold.compiler import Compiled
-from eightfold.golden.quantization import Reference
 from eightfold.isa import ErrorCode
 from eightfold.operators import run_graph
 from eightfold.sim.simulator.system import Place, Run, RunResult, run_system
-from eightfold.sim.simulator.toolchain import Simulator
 from lab.gates import accelerator_source
 from lab.suites import common
 from lab.suites.networks import Network, make_network
@@ -46,7 +44,7 @@ def _disturbed(unit: Unit, made: Network, trace: Path | None) -> Case:
     faults = [random_fault(rng, compiled, good) for _ in range(FAULTS)]
     done = run_system(
         compiled.config,
-        cast(Simulator, unit.backend),
+        unit.simulator,
         words=compiled.words,
         model=compiled.model,
         arena_bytes=compiled.arena,
@@ -58,7 +56,7 @@ def _disturbed(unit: Unit, made: Network, trace: Path | None) -> Case:
         accelerator=accelerator_source(compiled.config, unit.netlist),
         trace=trace,
     )
-    golden = run_graph(made.graph, given, cast(Reference, unit.reference))
+    golden = run_graph(made.graph, given, unit.reference)
     for number, fault in enumerate(faults):
         wrong = wrong_end(fault, done[2 * number])
         evidence = Evidence()

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -65,8 +64,7 @@ def in_golden(unit: Unit, seed: int, budget: Budget) -> Case:
         return error_case(seed, "", error)
 
     def on_machine(graph: Graph, values: Arrays) -> Found:
-        reference = cast(Reference, unit.reference)
-        return differs_on_machine(graph, values, seed, reference) if is_odd(seed) else None
+        return differs_on_machine(graph, values, seed, unit.reference) if is_odd(seed) else None
 
     judge = partial(common.golden_case, unit, seed, further=on_machine)
     return smaller_network(judge(model, inputs), model, inputs, judge, budget, unit.reference)
@@ -105,11 +103,10 @@ def make_odd_network(unit: Unit, seed: int) -> Network:
     rng = network_rng(seed)
     most = MOST_ELEMENTS if unit.backend == "icarus" else MAX_ELEMENTS
     model, inputs = odd_network(rng, operators=_for_accelerator(unit), max_elements=most)
-    reference = cast(Reference, unit.reference)
-    values = inputs | run_graph(load_model(model), inputs, reference)
+    values = inputs | run_graph(load_model(model), inputs, unit.reference)
     while True:
         graph = load_model(model)
-        network = compile_network(graph, unit.configuration(), reference, fallback=True)
+        network = compile_network(graph, unit.configuration(), unit.reference, fallback=True)
         taken = [o.index for o in graph.operators if o.index not in network.reasons]
         if not taken:
             raise InputError(f"no operator runs here: {'; '.join(network.reasons.values())}")
@@ -135,8 +132,7 @@ def _others(rng: np.random.Generator, inputs: Arrays) -> Arrays:
 
 def _compiled(unit: Unit, seed: int, model: bytes, batch: Sequence[Arrays]) -> Network:
     graph = load_model(model)
-    reference = cast(Reference, unit.reference)
-    (stream,) = compile_network(graph, unit.configuration(), reference, keep=True).streams
+    (stream,) = compile_network(graph, unit.configuration(), unit.reference, keep=True).streams
     return Network(seed, model, graph, stream, batch)
 
 
@@ -175,7 +171,7 @@ def _simulated(unit: Unit, made: Sequence[Network], trace: Path | None) -> list[
     turn = unit.first // TOGETHER[unit.backend]
     found = simulate_together(
         made,
-        cast(Simulator, unit.backend),
+        unit.simulator,
         stall=unit.stalls(turn),
         seed=unit.first,
         netlist=unit.netlist,
@@ -186,7 +182,7 @@ def _simulated(unit: Unit, made: Sequence[Network], trace: Path | None) -> list[
 
 def _compared(unit: Unit, made: Network, runs: Sequence[dict[int, np.ndarray]]) -> Case:
     for given, tensors in zip(made.batch, runs, strict=True):
-        golden = run_graph(made.graph, given, cast(Reference, unit.reference))
+        golden = run_graph(made.graph, given, unit.reference)
         if found := common.against_golden(made.graph, tensors, golden):
             return common.compared_case(made.seed, "", made.model, given, found)
     return Case(seed=made.seed, verdict="passed")
@@ -205,7 +201,7 @@ def smaller_network(
     inputs: Arrays,
     judge: Judge,
     budget: Budget,
-    reference: str = "litert",
+    reference: Reference = "litert",
 ) -> Case:
     """Return a case whose evidence is of the fewest operators that fail as all of them do.
 
@@ -234,7 +230,7 @@ def smaller_network(
         return case
     values = dict(inputs)
     with suppress(Exception):
-        values |= run_graph(graph, values, cast(Reference, reference))
+        values |= run_graph(graph, values, reference)
     left = shrink([operator.index for operator in graph.operators], fails, budget)
     evidence = case.evidence or Evidence()
     if len(left) == len(graph.operators):

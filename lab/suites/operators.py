@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
 
 import click
 import numpy as np
@@ -14,11 +13,9 @@ from eightfold.cases.networks import combined
 from eightfold.cases.operators import OPERATORS, accelerator_case, case_rng, random_case
 from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network, computed
-from eightfold.golden.quantization import Reference
 from eightfold.model import Graph
 from eightfold.operators import load_model, run_graph
 from eightfold.run.simulate import simulate_network
-from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.target.config import AcceleratorConfig
 from lab.coverage import EXCLUDED, covered, every_bin
 from lab.gates import netlist_source
@@ -140,21 +137,20 @@ def simulate_parts(
 ) -> tuple[list[Case], Hits]:
     """Run models in one simulation; return their cases, and what they have covered."""
     graph, inputs = combined([(part.graph, part.inputs) for part in taken])
-    reference = cast(Reference, unit.reference)
-    network = compile_network(graph, unit.configuration(), reference, keep=True)
+    network = compile_network(graph, unit.configuration(), unit.reference, keep=True)
     turn = taken[0].seed // TOGETHER[unit.backend] + OPERATORS.index(taken[0].operator)
     (ran,) = simulate_network(
         graph,
         network,
         [inputs],
-        simulator=cast(Simulator, unit.backend),
+        simulator=unit.simulator,
         reference=unit.reference,
         stall=unit.stalls(turn),
         seed=turn,
         source=netlist_source(unit.netlist),
         trace=trace,
     )
-    golden = run_graph(graph, inputs, reference)
+    golden = run_graph(graph, inputs, unit.reference)
     cases = []
     base = 0
     for part in taken:

@@ -1,14 +1,12 @@
 """The requantizer bank alone, every lane against golden: corners, ties and random words."""
 
 from pathlib import Path
-from typing import cast
 
 from eightfold.campaign.records import Case, Evidence, Unit, error_case
 from eightfold.campaign.suite import Suite
 from eightfold.sim.benches.requantizer import RequantizerBank
 from eightfold.sim.simulator.build import Design
 from eightfold.sim.simulator.runner import BenchFailed, run_bench
-from eightfold.sim.simulator.toolchain import Simulator
 from lab.gates import gates
 from lab.suites.common import BACKEND, CONFIG, NETLIST, SEED, plan_in_units, run_each
 
@@ -30,7 +28,7 @@ def _case(unit: Unit, seed: int, trace: Path | None) -> Case:
         run_bench(
             _design(unit),
             BENCH,
-            cast(Simulator, unit.backend),
+            unit.simulator,
             parameters=parameters,
             seed=seed,
             trace=trace,

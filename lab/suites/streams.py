@@ -24,7 +24,6 @@ from eightfold.sim.machine.endings import Ending, ending
 from eightfold.sim.machine.legality import Refusal
 from eightfold.sim.simulator.runner import BenchFailed
 from eightfold.sim.simulator.system import Place, Run, RunResult, run_system
-from eightfold.sim.simulator.toolchain import Simulator
 from eightfold.sim.stimuli.commands import BEGIN, END, Mutation, mutated, random_mutation
 from eightfold.sim.stimuli.programs import BEHIND, WINDOW, Item, Program, ProgramRandom, stream
 from eightfold.target.config import AcceleratorConfig
@@ -349,7 +348,7 @@ def judged(
     try:
         first, *done = run_system(
             good.config,
-            cast(Simulator, unit.backend),
+            unit.simulator,
             words=good.words,
             model=good.program.model,
             arena_bytes=ARENA,
