@@ -218,12 +218,13 @@ def commands_table(entries: Sequence[Entry]) -> str:
 def operators_table(entries: Sequence[Entry]) -> str:
     """Return for each operator how many models were compared in each column, and its bins."""
     shown = [entry for entry in entries if entry.suite == "operators"]
-    columns: dict[str, dict[str, Counter[str]]] = {}
-    for entry in shown:
-        _add(columns.setdefault(entry.column, {}), entry.cases)
+    columns = {
+        column: _by_name(entry for entry in shown if entry.column == column)
+        for column in dict.fromkeys(entry.column for entry in shown)
+    }
     rows = []
-    for name in sorted({name for entry in shown for name in entry.cases}):
-        counted = [_compared(cases.get(name, Counter())) for cases in columns.values()]
+    for name in sorted(_by_name(shown)):
+        counted = [_compared(cases[name]) for cases in columns.values()]
         # Of one campaign: bins that two of them have hit cannot be told from bins of one.
         hit, asked = max(
             (entry.bins[name] for entry in shown if name in entry.bins), default=(0, 0)
@@ -234,44 +235,38 @@ def operators_table(entries: Sequence[Entry]) -> str:
 
 def hardware_table(entries: Sequence[Entry]) -> str:
     """Return for each file of the hardware its proofs, and its mutants."""
-    mutants, proofs = _by_name(entries, "mutants"), _by_name(entries, "proofs")
+    mutants, proofs = (
+        _by_name(entry for entry in entries if entry.suite == suite)
+        for suite in ("mutants", "proofs")
+    )
     rows = [
-        (f"`{name}`", _proved(proofs.get(name, {})), *_mutants(mutants.get(name, {})))
+        (f"`{name}`", _proved(proofs[name]), *_mutants(mutants[name]))
         for name in sorted({*mutants, *proofs})
     ]
-    rows.append(("all", _proved(_total(proofs)), *_mutants(_total(mutants))))
+    tried, judged = (sum(counts.values(), Counter()) for counts in (proofs, mutants))
+    rows.append(("all", _proved(tried), *_mutants(judged)))
     titles = ("file", "proved", "valid", "caught", "accepted", "survived", "equivalent", "invalid")
     return markdown(titles, rows, text=1)
 
 
-def _by_name(entries: Sequence[Entry], suite: str) -> dict[str, Counter[str]]:
-    """Return what became of the cases of a suite, by what they are about."""
-    counts: dict[str, Counter[str]] = {}
+def _by_name(entries: Iterable[Entry]) -> defaultdict[str, Counter[str]]:
+    """Return what became of the cases of some entries, by what they are about."""
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for entry in entries:
-        if entry.suite == suite:
-            _add(counts, entry.cases)
+        for name, ended in entry.cases.items():
+            counts[name].update(ended)
     return counts
 
 
-def _total(counts: Mapping[str, Counter[str]]) -> Counter[str]:
-    return sum(counts.values(), Counter())
-
-
-def _proved(ended: Mapping[str, int]) -> str:
+def _proved(ended: Counter[str]) -> str:
     """Return how many proofs there are; of those that were tried, if some have failed."""
-    proved, tried = _count(ended, ("passed",)), sum(ended.values())
+    proved, tried = ended["passed"], ended.total()
     return f"{number(proved)} of {number(tried)}" if proved < tried else number(tried)
 
 
-def _add(total: dict[str, Counter[str]], cases: Mapping[str, Mapping[str, int]]) -> None:
-    for name, ended in cases.items():
-        total.setdefault(name, Counter()).update(ended)
-
-
-def _mutants(ended: Mapping[str, int]) -> tuple[str, ...]:
+def _mutants(ended: Counter[str]) -> tuple[str, ...]:
     hows = ("caught", "accepted", "survived", "equivalent", "invalid")
-    valid = sum(ended.get(how, 0) for how in hows[:3])
-    return number(valid), *(number(ended.get(how, 0)) for how in hows)
+    return number(_count(ended, hows[:3])), *(number(ended[how]) for how in hows)
 
 
 def kinds_table(entries: Sequence[Entry]) -> str:
@@ -305,8 +300,8 @@ def _compared(ended: Counter[str]) -> str:
     return f"{number(right)}, {number(wrong)} wrong" if wrong else number(right)
 
 
-def _count(ended: Mapping[str, int], names: Iterable[str]) -> int:
-    return sum(ended.get(name, 0) for name in names)
+def _count(ended: Counter[str], names: Iterable[str]) -> int:
+    return sum(ended[name] for name in names)
 
 
 def write(folders: Iterable[Path], root: Path = IMPORT_ROOT) -> None:

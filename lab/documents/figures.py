@@ -6,7 +6,7 @@ of. Where the compiler leaves out channels, it runs with all of them too. Cycles
 are estimates, without simulation, of networks that are compiled for the memory.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -344,9 +344,6 @@ def measure(
             yield Measurement(network, *runs)
 
 
-Estimator = Callable[[Graph, str, str], Estimate]
-
-
 def estimated(graph: Graph, config: str, memory: str) -> Estimate:
     """Return what a network takes that is compiled for a preset and a memory."""
     timing = MemoryTiming.load(memory)
@@ -354,9 +351,7 @@ def estimated(graph: Graph, config: str, memory: str) -> Estimate:
     return estimate(prepared.network.streams, timing)
 
 
-def memory_table(
-    networks: Iterable[tuple[str, Graph]], configs: Sequence[str], estimator: Estimator = estimated
-) -> str:
+def memory_table(networks: Iterable[tuple[str, Graph]], configs: Sequence[str]) -> str:
     """Return a row for each network and preset: cycles over each memory, the bus's share of them.
 
     A share from `LIMITED` on is bold.
@@ -368,7 +363,7 @@ def memory_table(
         return f"{number(cycles.total)} ({f'**{share}**' if limited else share})"
 
     rows = [
-        (label, f"`{config}`", *(cell(estimator(graph, config, memory)) for memory in PROFILES))
+        (label, f"`{config}`", *(cell(estimated(graph, config, memory)) for memory in PROFILES))
         for label, graph in networks
         for config in configs
     ]

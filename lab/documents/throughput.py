@@ -18,30 +18,18 @@ from lab.measure.models import REQUIREMENTS, SIZES, Requirement, Series
 from lab.measure.series import CATALOGUE, SERIES
 
 
-@dataclass(frozen=True)
-class Reached:
-    """Elements per cycle of a series that a requirement is about."""
-
-    operator: str
-    label: str
-    throughput: float
-
-    def meets(self, least: float) -> bool:
-        """Return whether it is ``least``, to the two digits that are shown."""
-        return round(self.throughput, 2) >= least
-
-
-def reached(requirement: Requirement, figures: Figures) -> list[Reached]:
-    """Return what each series reaches that the requirement is about."""
-    series_reached = []
+def reached(requirement: Requirement, figures: Figures) -> dict[str, float]:
+    """Return the elements per cycle of each series that the requirement is about, by operator and
+    label, to the two digits that are shown."""
+    found = {}
     for name, entry in CATALOGUE.items():
         if entry.requirement is not requirement:
             continue
         for series in entry.series[: 1 if requirement.first_only else None]:
             value = operator_list.throughput(figures[name][series.label])
             assert value is not None, "an operator without cycles has no requirement"
-            series_reached.append(Reached(name, series.label, value))
-    return series_reached
+            found[f"{name} {series.label}"] = round(value, 2)
+    return found
 
 
 @dataclass(frozen=True)
@@ -175,16 +163,13 @@ def requirement_table(figures: Figures) -> str:
     rows = []
     for requirement in REQUIREMENTS:
         every = reached(requirement, figures)
-        values = [each.throughput for each in every]
-        short = [
-            f"{each.operator} {each.label} ({each.throughput:.2f})"
-            for each in every
-            if not each.meets(requirement.least)
-        ]
+        values = every.values()
+        least = requirement.least
+        short = [f"{name} ({value:.2f})" for name, value in every.items() if value < least]
         rows.append(
             (
                 requirement.title,
-                f"{requirement.least:g}",
+                f"{least:g}",
                 f"{min(values):.2f} to {max(values):.2f}",
                 f"{len(every) - len(short)} of {len(every)}",
                 "; ".join(short),
