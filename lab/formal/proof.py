@@ -24,13 +24,11 @@ class Finding:
 class Break:
     """A fault in the source of the hardware, which a proof has to refute.
 
-    ``before``, ``after``: a text that the file has once, and what takes its place. ``file``: where,
-    if not in the file that the proof is about.
+    ``before``, ``after``: a text that the proof's file has once, and what takes its place.
     """
 
     before: str
     after: str
-    file: str = ""
 
     def applied(self, text: str) -> str:
         if (count := text.count(self.before)) != 1:

@@ -49,9 +49,8 @@ def test_it_holds(proof: Proof) -> None:
 )
 @pytest.mark.usual(count=5)
 def test_it_refutes(proof: Proof, fault: Break, scratch: Scratch) -> None:
-    path = fault.file or proof.file
-    text = (IMPORT_ROOT / path).read_text("utf-8")
-    mutant = Mutant(path, 0, "break", 1, text, fault.applied(text))
+    text = (IMPORT_ROOT / proof.file).read_text("utf-8")
+    mutant = Mutant(proof.file, 0, "break", 1, text, fault.applied(text))
     with scratch.mutated(mutant):
         ended = scratch.python(["-m", "lab.formal.proofs", proof.name], 4 * proof.limit)
     assert ended.status == 0, ended.output
@@ -74,7 +73,7 @@ def test_names_are_unique_and_files_are_there() -> None:
 def test_what_breaks_replace_is_there_once() -> None:
     for proof in BY_NAME.values():
         for fault in proof.breaks:
-            fault.applied((IMPORT_ROOT / (fault.file or proof.file)).read_text("utf-8"))
+            fault.applied((IMPORT_ROOT / proof.file).read_text("utf-8"))
 
 
 needs_abc = pytest.mark.skipif(shutil.which(COMMAND) is None, reason=f"{COMMAND} is not installed")
