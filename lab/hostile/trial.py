@@ -163,27 +163,27 @@ _PATIENCE = 60
 """Wall-clock seconds per second of processor time: other processes run on the machine too."""
 
 
-class Worker(Closing):
-    """Calls a function in a child process, which is started again behind a call that ended it.
+class Worker(Child):
+    """A child process that calls a function; it is started again behind a call that ended it.
 
     Use it as a context manager, or call `close`. ``seconds``: of processor time for one call.
     ``memory``: bytes that the process may hold, what it needs by itself included.
     """
 
     def __init__(self, work: Work, seconds: float = 10, memory: int = 2 << 30) -> None:
-        self._seconds = seconds
         patience = _PATIENCE * seconds
-        self._child = Child(_serve, work, seconds, memory, timeout=patience, name="the worker")
+        super().__init__(_serve, work, seconds, memory, timeout=patience, name="the worker")
+        self._seconds = seconds
 
     def call(self, *args: Any) -> tuple[list[Any], str]:
         """Return what the function yielded, and how the process ended; empty if it lives."""
         answers: list[Any] = []
         try:
-            self._child.begin()
-            more = self._child.ask(args)
+            self.begin()
+            more = self.ask(args)
             while more:
                 answers += more
-                more = self._child.ask()
+                more = self.ask()
         except NoAnswer as error:
             if error.status is None:
                 return answers, f"no answer within {_PATIENCE * self._seconds:g} s"
@@ -191,14 +191,6 @@ class Worker(Closing):
                 return answers, f"more than {self._seconds:g} s of processor time"
             return answers, ending(error.status)
         return answers, ""
-
-    def restart(self) -> None:
-        """End the process, if there is one; the next call starts another."""
-        self._child.stop()
-
-    def close(self) -> None:
-        """End the process, if there is one; it cannot be called again."""
-        self._child.close()
 
 
 def _serve(work: Work, seconds: float, memory: int) -> Generator[Any, Any, None]:
@@ -253,7 +245,7 @@ class Trial(Closing):
         opinion = self._opinion(content, given, last.tensors)
         if opinion.outcome != "equal" and not _is_tolerated(opinion):
             # LiteRT's own memory may have been damaged by a file before this one.
-            self._litert.restart()
+            self._litert.stop()
             opinion = self._opinion(content, given, last.tensors)
         names = "+".join(accepted)
         if opinion.outcome == "different":
