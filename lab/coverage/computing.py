@@ -161,9 +161,7 @@ def _selection(**conditions: Callable[[Sample], object]) -> list[Point]:
     ]
 
 
-def _arithmetic(shifts) -> list[Point]:
-    return [*_two(), *zero_points(), *codes(), ACTIVATION, *requantized(shifts=shifts)]
-
+_ARITHMETIC = [*_two(), *zero_points(), *codes(), ACTIVATION]
 
 _QUANTIZATIONS = either(
     "quantizations",
@@ -336,10 +334,8 @@ COMPUTING: dict[str, list[Point]] = {
     ],
     "AVERAGE_POOL_2D": [*_POOL, traced("tie", TIES), traced("saturation", SATURATIONS)],
     "MAX_POOL_2D": [*_POOL, traced("saturation", SATURATIONS)],
-    "ADD": _arithmetic(PAIR_SHIFTS),
-    "SUB": _arithmetic(PAIR_SHIFTS),
-    "MUL": _arithmetic(PAIR_SHIFTS),
-    "DIV": [*_two(), *zero_points(), *codes(), ACTIVATION, sides()],
+    **{name: [*_ARITHMETIC, *requantized()] for name in ("ADD", "SUB", "MUL")},
+    "DIV": [*_ARITHMETIC, sides()],
     "SQUARED_DIFFERENCE": [*_two(), *zero_points(), *codes()],
     "PRELU": [
         *_two(range(1, 6), tuple(s for s in STRETCHES if s not in LARGER_SECOND)),

@@ -132,10 +132,10 @@ def traced(name: str, bins: Sequence[str], source: str = "accelerator") -> Point
     return Point(name, tuple(bins), lambda s: s.labels[source][name])
 
 
-def requantized(source: str = "accelerator", shifts: Sequence[str] = PAIR_SHIFTS) -> list[Point]:
+def requantized(source: str = "accelerator") -> list[Point]:
     """Return what requantizers, or the ``reference``'s roundings, have met."""
     points = {
-        "pair shift": shifts,
+        "pair shift": PAIR_SHIFTS,
         "multiplier": ("0", "a power of two", "another"),
         "product tie": TIES,
         "tie": TIES,
