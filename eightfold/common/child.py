@@ -14,6 +14,7 @@ import tempfile
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
@@ -101,7 +102,6 @@ class Child(Closing):
         if self.process is not None:
             return
         require_posix(f"a process for {self._name}")
-        paths = [str(IMPORT_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         local, remote = socket.socketpair()
         local.settimeout(self._timeout)
         self._forget()
@@ -112,7 +112,7 @@ class Child(Closing):
                 stdout=self._streams,
                 stderr=self._streams,
                 pass_fds=[remote.fileno()],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+                env={**os.environ, "PYTHONPATH": python_path(IMPORT_ROOT)},
                 start_new_session=True,  # what it starts is ended with it
             )
         self._channel = _Channel(local)
@@ -184,6 +184,11 @@ def _serve() -> None:
         channel.send(next(answers))
         while True:
             channel.send(answers.send(channel.receive()))
+
+
+def python_path(*folders: Path) -> str:
+    """Return a ``PYTHONPATH`` on which some folders lie before those of this process."""
+    return os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def run_alone(command: Sequence[str], seconds: float, **options: Any) -> tuple[int | None, str]:

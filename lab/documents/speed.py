@@ -17,7 +17,7 @@ from statistics import median
 
 import click
 
-from eightfold.common.child import lines_of, run_to_end
+from eightfold.common.child import lines_of, python_path, run_to_end
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra, require_module
 from eightfold.common.files import IMPORT_ROOT
@@ -62,10 +62,9 @@ def measure(model: str | Path, repeats: int = 21, seed: int = 0, batch: int = 1)
     """
     with needs_extra("compare", "speed"):
         require_module("ai_edge_litert")
-    root = str(IMPORT_ROOT)
-    paths = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     # BLAS reads its number of threads when numpy is imported: so a new process.
-    environment = {**os.environ, "PYTHONPATH": paths, **dict.fromkeys(_ONE_THREAD, "1")}
+    one_thread = dict.fromkeys(_ONE_THREAD, "1")
+    environment = {**os.environ, "PYTHONPATH": python_path(IMPORT_ROOT), **one_thread}
     words = map(str, (model, repeats, seed, batch))
     child = run_to_end([sys.executable, "-c", _CHILD, *words], env=environment)
     if child.returncode:

@@ -2,12 +2,12 @@
 
 import base64
 import hashlib
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from eightfold.common.child import python_path
 from eightfold.common.errors import InputError
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import SUPPORTED, load_model, run_graph, run_operator
@@ -293,8 +293,7 @@ def install(folder: Path, name: str, version: str, files: dict[str, str]) -> Non
 @pytest.fixture
 def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that the child's Python looks into before all others."""
-    paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    monkeypatch.setenv("PYTHONPATH", python_path(tmp_path))
     return tmp_path
 
 
