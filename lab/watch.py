@@ -18,7 +18,7 @@ from pathlib import Path
 import click
 
 from eightfold.campaign.folder import Folder
-from eightfold.common.child import run_to_end
+from eightfold.common.child import python_path, run_to_end
 from eightfold.common.errors import InputError
 from eightfold.run.reference.runtimes import RUNTIMES
 
@@ -88,12 +88,11 @@ def compare(reference: str, packages: Path | None, out: Path, options: Sequence[
     ``out``: folder of the campaign, a new one. ``options``: further ones of ``eightfold campaign
     run``. Raises InputError if it does not run to its end, or another package was loaded.
     """
-    first = [str(packages.resolve())] if packages else []
-    paths = [*first, *filter(None, [os.environ.get("PYTHONPATH")])]
+    first = [packages.resolve()] if packages else []
     words = ["campaign", "run", "operators", "--reference", reference]
     done = subprocess.run(
         [sys.executable, "-m", "eightfold.cli.main", *words, "--out", str(out), *options],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        env={**os.environ, "PYTHONPATH": python_path(*first)},
         stdout=subprocess.DEVNULL,
         check=False,
     )
@@ -111,7 +110,7 @@ def found_in(folder: Folder, reference: str) -> Found:
     runtime = RUNTIMES[reference]
     found = Found(folder.facts()["identity"][runtime.title], runtime.lacks)
     with folder.store() as results:
-        if results.left():
+        if results.waiting():
             raise InputError(f"{folder.path}: some cases have not run")
         for (_, operator, _, verdict), count in sorted(results.counts().items()):
             kind = {"passed": "equal", "refused": "refused"}.get(verdict, "drifted")

@@ -1,6 +1,5 @@
 """A campaign from its request to its end: what the command line calls, in Python."""
 
-import os
 import shlex
 import tempfile
 import time
@@ -127,11 +126,11 @@ def go_on(
     """
     deadline = None if budget is None else time.monotonic() + budget
     with folder.alone(), folder.store(writable=True) as store:
-        if not (waiting := store.left()):
+        if not (waiting := store.waiting()):
             return "complete"
         with (
             tempfile.TemporaryDirectory(prefix="eightfold-", ignore_cleanup_errors=True) as private,
-            connect(_no_more_than(farm, waiting), Path(private)) as client,
+            connect(farm, Path(private), units=len(waiting)) as client,
         ):
             engine = Engine(
                 folder=folder,
@@ -143,13 +142,6 @@ def go_on(
                 **options,
             )
             return engine.run()
-
-
-def _no_more_than(farm: Farm, units: int) -> Farm:
-    """Return a farm without workers that would have nothing to do."""
-    if not farm.is_here:
-        return farm
-    return replace(farm, workers=min(farm.workers or os.cpu_count() or 1, units))
 
 
 def repeat(

@@ -95,14 +95,9 @@ class Farm:
                 "keys, as eightfold campaign keys DIR says"
             )
 
-    @property
-    def is_here(self) -> bool:
-        """Whether the workers are processes of this machine, begun for a campaign."""
-        return not (self.scheduler or self.cluster)
-
 
 @contextmanager
-def connect(farm: Farm, private: Path) -> Iterator[Client]:
+def connect(farm: Farm, private: Path, *, units: int) -> Iterator[Client]:
     """Yield a client of the workers; those that were started here are ended.
 
     All connections are encrypted, and both ends have to know the keys. Of processes on this machine
@@ -110,7 +105,8 @@ def connect(farm: Farm, private: Path) -> Iterator[Client]:
     system's options or the keys are wrong.
 
     ``farm``: where the workers are; ``private``: a folder that only the user can read, for what
-    workers on this machine put into files.
+    workers on this machine put into files; ``units``: how many there are to run: more processes
+    than that are not begun on this machine.
     """
     security = Security.temporary() if farm.keys is None else security_of(farm.keys)
     # Dask would work in a folder of /tmp whose name everybody knows, and import from there.
@@ -121,7 +117,7 @@ def connect(farm: Farm, private: Path) -> Iterator[Client]:
                 yield client
             return
         with (
-            _cluster(farm, security, private) as cluster,
+            _cluster(farm, security, private, units) as cluster,
             _client(cluster, farm.cluster or "this machine", security) as client,
         ):
             yield client
@@ -170,10 +166,11 @@ def _client(address: Any, name: str, security: Security) -> Iterator[Client]:
 
 
 @contextmanager
-def _cluster(farm: Farm, security: Security, private: Path) -> Iterator[Any]:
+def _cluster(farm: Farm, security: Security, private: Path, units: int) -> Iterator[Any]:
     if farm.cluster is None:
+        workers = min(farm.workers or os.cpu_count() or 1, units)
         with _interrupts_ignored():
-            cluster = _local_cluster(farm.workers or os.cpu_count() or 1, security, private)
+            cluster = _local_cluster(workers, security, private)
     else:
         cluster = batch_cluster(farm.cluster, farm.options, security)
         cluster.scale(jobs=farm.workers or 1)

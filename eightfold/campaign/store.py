@@ -66,22 +66,15 @@ _LARGEST = 2**63 - 1  # integer of SQLite
 
 
 class Row(NamedTuple):
-    """A case as it is kept."""
+    """A case as it is kept; ``column`` as `eightfold.campaign.records.Unit` has it."""
 
     unit: int
     suite: str
     operator: str
     seed: int
-    backend: str
-    config: str
-    netlist: str
+    column: str
     verdict: str
     message: str
-
-    @property
-    def column(self) -> str:
-        """What computed, as `eightfold.campaign.records.Unit.column` has it."""
-        return f"{self.backend} {self.config} {self.netlist}".rstrip()
 
 
 class Spent(NamedTuple):
@@ -185,21 +178,9 @@ class Results(Closing):
         finally:
             self._connection.rollback()
 
-    def states(self) -> dict[str, int]:
-        """Return how many units wait, are done and are lost."""
-        return dict(self._rows("SELECT state, COUNT(*) FROM units GROUP BY state"))
-
     def suites(self) -> list[str]:
         """Return the names of the suites that the units are of."""
         return [name for (name,) in self._rows("SELECT DISTINCT suite FROM units ORDER BY suite")]
-
-    def left(self) -> int:
-        """Return how many units have not ended; lost ones as well."""
-        return sum(count for state, count in self.states().items() if state != "done")
-
-    def total_cases(self) -> int:
-        """Return the number of cases of all units, run or not."""
-        return int(self._rows("SELECT COALESCE(SUM(count), 0) FROM units")[0][0])
 
     def counts(self) -> dict[tuple[str, str, str, str], int]:
         """Return numbers of cases by (suite, operator, column, verdict).
@@ -230,8 +211,8 @@ class Results(Closing):
             chosen += " AND verdict != 'passed'"  # by which SQLite knows that the index serves
         with self._told(), closing(self._connection.cursor()) as cursor:
             cursor.execute(
-                "SELECT unit, suite, cases.operator, seed, backend, config, netlist, verdict,"
-                f" message FROM cases JOIN units ON unit = id {chosen} ORDER BY unit, seed",
+                f"SELECT unit, suite, cases.operator, seed, {_COLUMN}, verdict, message"
+                f" FROM cases JOIN units ON unit = id {chosen} ORDER BY unit, seed",
                 verdicts,
             )
             yield from map(Row._make, cursor)
@@ -351,8 +332,7 @@ class Store(Results):
 
     def waiting(self) -> list[tuple[int, Unit]]:
         """Return the units that have not ended, by their numbers; lost ones as well."""
-        rows = self._rows("SELECT id, record FROM units WHERE state != 'done' ORDER BY id")
-        return [(number, Unit.from_record(record)) for number, record in rows]
+        return [(each.number, each.unit) for each in self.units() if each.state != "done"]
 
     def failed_wait_again(self) -> int:
         """Let units wait in which a case has failed or ended by an exception; return how many."""

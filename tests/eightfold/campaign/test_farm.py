@@ -101,7 +101,7 @@ def test_a_scheduler_that_is_not_there_is_one_line(
     farm = Farm(scheduler="tls://127.0.0.1:9", keys=tmp_path / "keys")
     with (
         pytest.raises(InputError, match=r"127.0.0.1:9: no scheduler answers: .*; start one with"),
-        connect(farm, tmp_path),
+        connect(farm, tmp_path, units=1),
     ):
         pass
 
@@ -158,7 +158,7 @@ def keys_of(security: Security) -> ssl.SSLContext:
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_campaign_on_this_machine_is_nobody_elses(tmp_path: Path) -> None:
     before = get_listening()
-    with connect(Farm(workers=2), tmp_path) as client:
+    with connect(Farm(workers=2), tmp_path, units=2) as client:
         client.wait_for_workers(2, timeout=60)
         ports = {port: at for port, at in get_listening().items() if port not in before}
         assert len(ports) == 5  # a scheduler, two workers, and a nanny of each

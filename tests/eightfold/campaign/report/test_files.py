@@ -11,6 +11,7 @@ import pytest
 from eightfold.campaign.folder import Folder
 from eightfold.campaign.report import write_report
 from eightfold.campaign.report.as_json import CampaignJson
+from eightfold.campaign.store import Row
 from tests.support.campaign.folders import Plan, make_campaign, mixed
 from tests.support.documented import check_fields
 
@@ -40,12 +41,11 @@ def test_every_case_is_there(tmp_path: Path) -> None:
     report = as_json(folder)
     with folder.store() as results:
         rows = list(results.rows())
-    kept = [
-        (r.suite, r.operator, r.seed, r.backend, r.config, r.verdict, r.message, r.unit)
-        for r in rows
+    cases = [
+        case | {"column": f"{case['backend']} {case['config']}".rstrip()}
+        for case in report["cases"]
     ]
-    fields = ("suite", "operator", "seed", "backend", "config", "verdict", "message", "unit")
-    assert [tuple(case[name] for name in fields) for case in report["cases"]] == kept
+    assert [Row(*(case[name] for name in Row._fields)) for case in cases] == rows
     counts = Counter(case["verdict"] for case in report["cases"])
     assert {**dict.fromkeys(report["verdicts"], 0), **counts} == report["verdicts"]
     assert len(rows) == 900
