@@ -111,22 +111,17 @@ class Symbolic:
 
     def _word(self, bits: list[Wire], cycle: int) -> Term:
         """Return nets as a word, lowest first; neighbours of one cell stay together."""
-        parts: list[Term] = []
-        place = 0
-        while place < len(bits):
-            bit = bits[place]
-            first = place
-            place += 1
-            if isinstance(bit, str):
-                parts.append(z3.BitVecVal(int(bit), 1))
-                continue
-            name, low = self._drivers[bit]
-            while place < len(bits) and self._drivers.get(bits[place]) == (
-                name,
-                low + place - first,
-            ):
-                place += 1
-            parts.append(z3.Extract(low + place - first - 1, low, self.output(name, cycle)))
+        runs: list[tuple[str, int, int]] = []  # a cell, its bits; a constant without one
+        for bit in bits:
+            name, place = ("", int(bit)) if isinstance(bit, str) else self._drivers[bit]
+            if name and runs and (runs[-1][0], runs[-1][2]) == (name, place - 1):
+                runs[-1] = (*runs[-1][:2], place)
+            else:
+                runs.append((name, place, place))
+        parts = [
+            z3.Extract(last, first, self.output(name, cycle)) if name else z3.BitVecVal(first, 1)
+            for name, first, last in runs
+        ]
         return z3.simplify(z3.Concat(*reversed(parts)) if len(parts) > 1 else parts[0])
 
     def _output(self, name: str, cycle: int) -> Term:
