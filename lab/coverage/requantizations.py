@@ -18,7 +18,7 @@ from eightfold.golden import rectifiers, unary
 from eightfold.golden.fixed_point import srdhm, wrap32
 from eightfold.golden.quantization import clamp
 from eightfold.golden.requantize import requantize
-from eightfold.golden.rounding import ROUNDINGS, round_half_away, rounding_shift
+from eightfold.golden.rounding import round_half_away, rounding_shift
 from eightfold.isa import Space
 from eightfold.isa.decode import Decoded
 from eightfold.model import Graph, Operator
@@ -55,11 +55,10 @@ _PAIR_EDGES, _SINGLE_EDGES = (-7, 0, 1, 8, 16, 31), (31, 39, 47)
 def requantization(values: ArrayLike, parameters: Mapping[str, ArrayLike]) -> Labels:
     """Return the bins of a `eightfold.golden.requantize.requantize` with these arguments.
 
-    ``form``: pair or single. ``pair shift`` and ``single shift``. ``tie``: the right shift drops
-    exactly half of a number of this sign. ``product tie``: the doubling high multiply does.
-    ``saturation``: the code before the clamp is below, within or above its bounds. ``rounding``:
-    the mode. ``multiplier``: 0, a power of two or another. ``overflow``: of the bias, or of the
-    left shift.
+    ``pair shift`` and ``single shift``. ``tie``: the right shift drops exactly half of a number of
+    this sign. ``product tie``: the doubling high multiply does. ``saturation``: the code before the
+    clamp is below, within or above its bounds. ``multiplier``: 0, a power of two or another.
+    ``overflow``: of the bias, or of the left shift.
     """
     names = ("bias", "left", "right", "multiplier", "single", "zero_point", "low", "high")
     given = {name: np.asarray(parameters.get(name, 0), np.int64) for name in names}
@@ -84,7 +83,6 @@ def requantization(values: ArrayLike, parameters: Mapping[str, ArrayLike]) -> La
     tie = ~one & ((product & (2**31 - 1)) == 2**30)
     conditions = {
         "overflow": {"bias": total != biased, "left shift": shifted != biased << left},
-        "form": {"pair": ~one, "single": one},
         "tie": {"positive": half & (scaled > 0), "negative": half & (scaled < 0)},
         "product tie": {"positive": tie & (product > 0), "negative": tie & (product < 0)},
         "saturation": {
@@ -101,7 +99,6 @@ def requantization(values: ArrayLike, parameters: Mapping[str, ArrayLike]) -> La
     for point, names in conditions.items():
         if found := {name for name, seen in names.items() if seen.any()}:
             labels[point] = found
-    labels["rounding"] = {ROUNDINGS[each] for each in np.unique(mode)}
     labels["pair shift"] = _classes((right - left)[~one], _PAIR_EDGES, PAIR_SHIFTS)
     labels["single shift"] = _classes(right[one], _SINGLE_EDGES, SINGLE_SHIFTS)
     return labels
