@@ -84,7 +84,6 @@ class Spent(NamedTuple):
     seconds: float
     ended: float
     worker: str
-    state: str
 
 
 class Planned(NamedTuple):
@@ -266,7 +265,7 @@ class Results(Closing):
     def spent(self) -> list[Spent]:
         """Return what every unit took that has ended, in the order of time."""
         rows = self._rows(
-            "SELECT record, seconds, ended, worker, state FROM units WHERE state != 'waiting'"
+            "SELECT record, seconds, ended, worker FROM units WHERE state != 'waiting'"
             " ORDER BY ended"
         )
         return [Spent(Unit.from_record(record), *ended) for record, *ended in rows]

@@ -388,11 +388,11 @@ def differences(
         if (one.shape, one.dtype) != (other.shape, other.dtype):
             found.append(Difference(tensor, None, _kind(one), _kind(other)))
             continue
-        unequal = differ(one, other)
-        if unequal.any():
-            place = np.unravel_index(int(np.argmax(unequal)), unequal.shape)
-            where, values = tuple(map(int, place)), (str(one[place]), str(other[place]))
-            found.append(Difference(tensor, where, *values, int(unequal.sum()), unequal.size))
+        places = np.argwhere(differ(one, other))
+        if len(places):
+            where = tuple(places[0].tolist())
+            values = str(one[where]), str(other[where])
+            found.append(Difference(tensor, where, *values, len(places), one.size))
     return found
 
 

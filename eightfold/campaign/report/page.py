@@ -64,7 +64,6 @@ class Covered(NamedTuple):
     operator: str
     asked: int
     hit: int
-    excluded: int
     fewest: int
     holes: Mapping[str, Sequence[str]]
     points: Mapping[str, Sequence[tuple[str, str]]]
@@ -179,7 +178,6 @@ def _covered(report: Report) -> dict[str, Covered]:
                 operator=operator,
                 asked=len(counted),
                 hit=sum(count >= AT_LEAST for count in counted),
-                excluded=len(bins) - len(counted),
                 fewest=min(counted, default=0),
                 holes=holes,
                 points=points,

@@ -104,7 +104,7 @@ def test_every_verdict_is_counted(tmp_path: Path) -> None:
 def spent(ended: float, backend: str = "golden") -> Spent:
     """Return a unit that ended at a moment."""
     unit = Unit(suite="operators", operator="ADD", first=0, count=10, backend=backend)
-    return Spent(unit=unit, seconds=1.5, ended=ended, worker="a", state="done")
+    return Spent(unit=unit, seconds=1.5, ended=ended, worker="a")
 
 
 def results(sessions: list[tuple], ended: list[float]) -> Results:
