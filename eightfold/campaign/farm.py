@@ -264,16 +264,13 @@ def _as_list(value: Any) -> list[Any]:
 
 def parse_options(options: Sequence[str]) -> Mapping[str, Any]:
     """Return options of the form ``name=value``: integers as such, repeated ones as a list."""
-    found: dict[str, Any] = {}
+    found: dict[str, list[int | str]] = {}
     for option in options:
         name, equals, text = option.partition("=")
         if not (equals and name.isidentifier()):
             raise InputError(f"--cluster-option {option}: is not of the form name=value")
-        value: Any = int(text) if text.isdecimal() else text
-        if name in found:
-            value = [*_as_list(found[name]), value]
-        found[name] = value
-    return found
+        found.setdefault(name, []).append(int(text) if text.isdecimal() else text)
+    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from distributed import Worker, WorkerPlugin
@@ -60,10 +61,7 @@ class Builds(WorkerPlugin):
                 )
         for key, model in self.models.items():
             if not is_sound(model.directory):  # another machine, or another cache
-
-                def unpack(folder: Path, archive: bytes = self.archives[key]) -> None:
-                    _unpack(archive, folder)
-
+                unpack = partial(_unpack, self.archives[key])
                 model = replace(model, directory=cached("sent", key, unpack))
             give_model(key, model)
         PREPARED.set()
