@@ -34,8 +34,7 @@ class Speed:
 
     ``golden``: numpy; every tensor is kept, as always. ``litert``: LiteRT's ``invoke`` with
     ``BUILTIN_REF``, which reuses the memory of dead tensors; ``litert_keeping``: with every tensor
-    kept, as `eightfold.run.reference.oracle` runs it. ``batch``: inferences per measurement: golden
-    computes them at once, LiteRT one by one.
+    kept, as `eightfold.run.reference.oracle` runs it.
     """
 
     model: str
@@ -43,7 +42,6 @@ class Speed:
     golden: float
     litert: float
     litert_keeping: float
-    batch: int = 1
 
     @property
     def ratio(self) -> float:
@@ -111,7 +109,7 @@ def measure_here() -> None:
 
     totals = _alternating([golden, litert(False), litert(True)], repeats)
     times = [time / batch for time in totals]
-    print(json.dumps(asdict(Speed(model, len(graph.operators), *times, batch=batch))))
+    print(json.dumps(asdict(Speed(model, len(graph.operators), *times))))
 
 
 def _alternating(runs: Sequence[Callable[[], None]], repeats: int) -> list[float]:
