@@ -117,14 +117,11 @@ class Writer:
         ]
         lines = [f"module {name}(", *(f"  {port}," for port in ports[:-1]), f"  {ports[-1]}", ");"]
         lines += [*_CHANCE, *self._declared, "initial begin", *_START, *self._initial, "end"]
+        noise = [f"{NOISE} <= gates_next({NOISE});"]  # at the first of the edges
         for edge, statements in self._clocked.items():
-            noise = [f"{NOISE} <= gates_next({NOISE});"] if edge == self._first_edge else []
             lines += [f"always @({edge}) begin", *noise, *statements, "end"]
+            noise = []
         return "\n".join([*lines, *self._assigned, *outputs, "endmodule", ""])
-
-    @property
-    def _first_edge(self) -> str:
-        return next(iter(self._clocked))
 
     def _port(self, name: str, port: dict[str, Any]) -> str:
         width = f"[{len(port['bits']) - 1}:0] " if len(port["bits"]) > 1 else ""

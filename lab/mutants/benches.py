@@ -32,14 +32,11 @@ class Imports:
         to do ``without`` does not count.
         """
         found = {module: 0}
-        row = [module]
-        while row:
-            following = []
-            for each in row:
-                for other in self._imported(each) - {*found, *without}:
-                    found[other] = found[each] + 1
-                    following.append(other)
-            row = following
+        reached = [module]
+        for each in reached:  # which grows
+            for other in self._imported(each) - {*found, *without}:
+                found[other] = found[each] + 1
+                reached.append(other)
         return found
 
     def units_with(self, path: str) -> list[str]:

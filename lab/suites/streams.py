@@ -316,22 +316,18 @@ ARENA = WINDOW + BEHIND
 
 def run(unit: Unit, trace: Path | None = None) -> Result:
     """Run the streams of a unit in one simulation; those that fail are shrunk."""
-    drawn: list[StreamCase | Case] = []
+    cases, drawn = [], []
     for seed in unit.seeds:
         try:
             case = random_case(unit.configuration(), seed)
             _ = case.ending
             drawn.append(case if unit.stall is None else case.stalled(unit.stall))
         except Exception as error:
-            drawn.append(error_case(seed, "", error))
-    streams = [case for case in drawn if isinstance(case, StreamCase)]
-    found = iter(judged(unit, streams, trace))
+            cases.append(error_case(seed, "", error))
     budget = Budget()
-    cases = [
-        _case(unit, case, *next(found), budget) if isinstance(case, StreamCase) else case
-        for case in drawn
-    ]
-    return Result(cases)
+    found = zip(drawn, judged(unit, drawn, trace), strict=True)
+    cases += [_case(unit, case, *ended, budget) for case, ended in found]
+    return Result(sorted(cases, key=lambda case: case.seed))
 
 
 def judged(
