@@ -188,7 +188,7 @@ class Definition:
     dtype_option: str | None = None
     dtypes: tuple[str, ...] = ()
     work: Callable[[Node], int] | None = None
-    golden: Callable[..., Results]
+    golden: Callable[..., Results] = field(kw_only=False)
     operands_of: Callable[[OperatorCall], Sequence[Any]] | None = None
     named: Mapping[str, Read] = field(default_factory=dict)
     explain: "Explain"

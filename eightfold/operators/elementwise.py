@@ -1,7 +1,7 @@
 """Operators that work element by element: arithmetic on two, functions of one, comparisons."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from eightfold.operators.definition import (
     INT8,
     Definition,
     Element,
-    Explain,
     Function,
     Index,
     Operand,
@@ -217,66 +216,50 @@ def _explain_prelu(element: Element) -> list[str]:
     return [*lines, *more, *end_lines(scaled, result)]
 
 
-def _elementwise(
-    golden: Function,
-    explain: Explain = _explain_golden,
-    *,
-    shapes: Shapes = same_shape,
-    **fields: Any,
-) -> Definition:
-    """Return the record of a function of one element, if ``fields`` say nothing else."""
-    return Definition(
-        **fields,
-        shapes=shapes,
-        golden=golden,
-        explain=explain,
-        stacks=ELEMENTS,
-        prepare=_prepare_table,
-    )
+_elementwise = partial(
+    Definition, shapes=same_shape, explain=_explain_golden, stacks=ELEMENTS, prepare=_prepare_table
+)
+"""Returns the record of a function of one element, where nothing else is said."""
 
 
-_common_shape = of_two(binary.broadcast_shape)
-
-_TWO: dict[str, Any] = {"shapes": _common_shape, "operands": (INT8, INT8), "alike": True}
-"""What is the same for all functions of two elements, which broadcast."""
+_pairwise = partial(
+    _elementwise, shapes=of_two(binary.broadcast_shape), operands=(INT8, INT8), alike=True
+)
+"""Returns the record of a function of two elements, which broadcast."""
 
 
 def _comparison(golden: Function, number: int) -> Definition:
-    return _elementwise(golden, **_TWO, dtype="bool", spec=SpecEntry(number))
+    return _pairwise(golden, dtype="bool", spec=SpecEntry(number))
 
 
 def _extreme(golden: Function, number: int) -> Definition:
-    fields: dict[str, Any] = _TWO | {"operands": (INT8, Operand(listed=OTHER_INT8))}
-    return _elementwise(golden, **fields, spec=SpecEntry(number, same=True))
+    operands = INT8, Operand(listed=OTHER_INT8)
+    return _pairwise(golden, operands=operands, spec=SpecEntry(number, same=True))
 
 
-def _logical(golden: Function) -> Definition:
-    return _elementwise(golden, shapes=_common_shape, operands=(BOOL, BOOL), alike=True)
-
+_logical = partial(_pairwise, operands=(BOOL, BOOL))
 
 _CHOSEN = Operand(("int8", "bool", "int32", "int64"))
 """What SELECT copies: codes, truth values, or the integers of shapes."""
 
-
-def _selection(golden: Function) -> Definition:
-    operands = CONDITION, _CHOSEN, _CHOSEN
-    return _elementwise(golden, shapes=_selected_shape, operands=operands, alike=True)
-
+_selection = partial(
+    _elementwise, shapes=_selected_shape, operands=(CONDITION, _CHOSEN, _CHOSEN), alike=True
+)
 
 _CLIPPING = _elementwise(
-    unary.relu, _explain_rescaled, named={"activation": lambda call: call.operator.name}
+    unary.relu, explain=_explain_rescaled, named={"activation": lambda call: call.operator.name}
 )
 """A RELU that is named after its bounds."""
 
 
 ELEMENTWISE: dict[str, Definition] = {
     "ABS": _elementwise(unary.absolute),
-    "ADD": _elementwise(binary.add, _explain_sum, **_TWO, spec=SpecEntry(1)),
+    "ADD": _pairwise(binary.add, explain=_explain_sum, spec=SpecEntry(1)),
     "CAST": _elementwise(cast, operands=(Operand(NUMBERS),), dtypes=NUMBERS),
     "DEQUANTIZE": _elementwise(
-        dequantize, _explain_dequantize, operands=(Operand(BYTES),), dtype="float32"
+        dequantize, explain=_explain_dequantize, operands=(Operand(BYTES),), dtype="float32"
     ),
-    "DIV": _elementwise(binary.div, **_TWO),
+    "DIV": _pairwise(binary.div),
     "ELU": _elementwise(unary.elu),
     "EQUAL": _comparison(comparison.equal, 35),
     "EXP": _elementwise(unary.exponential),
@@ -284,7 +267,7 @@ ELEMENTWISE: dict[str, Definition] = {
     "GREATER": _comparison(comparison.greater, 31),
     "GREATER_EQUAL": _comparison(comparison.greater_equal, 32),
     "HARD_SWISH": _elementwise(hard_swish),
-    "LEAKY_RELU": _elementwise(leaky_relu, _explain_leaky_relu),
+    "LEAKY_RELU": _elementwise(leaky_relu, explain=_explain_leaky_relu),
     "LESS": _comparison(comparison.less, 29),
     "LESS_EQUAL": _comparison(comparison.less_equal, 33),
     "LOG": _elementwise(unary.logarithm),
@@ -296,27 +279,27 @@ ELEMENTWISE: dict[str, Definition] = {
     "LOGICAL_OR": _logical(comparison.logical_or),
     "MAXIMUM": _extreme(comparison.maximum, 26),
     "MINIMUM": _extreme(comparison.minimum, 28),
-    "MUL": _elementwise(binary.mul, _explain_mul, **_TWO, spec=SpecEntry(10)),
+    "MUL": _pairwise(binary.mul, explain=_explain_mul, spec=SpecEntry(10)),
     "NEG": _elementwise(unary.negate),
     "NOT_EQUAL": _comparison(comparison.not_equal, 36),
-    "PRELU": _elementwise(prelu, _explain_prelu, **_TWO | {"shapes": of_two(prelu_shape)}),
+    "PRELU": _pairwise(prelu, explain=_explain_prelu, shapes=of_two(prelu_shape)),
     "QUANTIZE": _elementwise(
         unary.quantize,
-        _explain_rescaled,
+        explain=_explain_rescaled,
         operands=(Operand((*BYTES, "float32")),),
         dtypes=BYTES,
         spec=SpecEntry(38, remark="Requantization"),
     ),
     "RELU": _CLIPPING,
-    "RELU6": _elementwise(unary.relu6, _explain_rescaled),
+    "RELU6": _elementwise(unary.relu6, explain=_explain_rescaled),
     "RELU_0_TO_1": _CLIPPING,
     "RELU_N1_TO_1": _CLIPPING,
     "RSQRT": _elementwise(unary.reciprocal_square_root),
     "SELECT": _selection(comparison.select_slices),
     "SELECT_V2": _selection(comparison.select),
     "SQRT": _elementwise(unary.square_root),
-    "SQUARED_DIFFERENCE": _elementwise(binary.squared_difference, **_TWO),
-    "SUB": _elementwise(binary.sub, _explain_sum, **_TWO, spec=SpecEntry(22)),
+    "SQUARED_DIFFERENCE": _pairwise(binary.squared_difference),
+    "SUB": _pairwise(binary.sub, explain=_explain_sum, spec=SpecEntry(22)),
     "TANH": _elementwise(unary.tanh, spec=SpecEntry(15, output=FixedQuantization(1.0, 128.0, 0))),
 }
 """Operators on values; booleans come out of the comparisons, floats out of DEQUANTIZE."""

@@ -1,7 +1,7 @@
 """Operators on images without weights: pools, and resizes, which take pixels at other places."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from eightfold.operators.definition import (
     INT32_VECTOR,
     Definition,
     Element,
-    Explain,
     Function,
     Shape,
     Shapes,
@@ -127,26 +126,20 @@ def _explain_bilinear(element: Element) -> list[str]:
     return [*lines, *step_lines([(formula, acc), (rounded, result)])]
 
 
-def _resize(golden: Function, shapes: Shapes, explain: Explain, **spec: Any) -> Definition:
-    return Definition(
-        shapes=shapes,
-        operands=(INT8, INT32_VECTOR),
-        golden=golden,
-        explain=explain,
-        stacks=IMAGES,
-        prepare=UNPREPARED,
-        **spec,
-    )
+_resize = partial(Definition, operands=(INT8, INT32_VECTOR), stacks=IMAGES, prepare=UNPREPARED)
 
 
 ON_IMAGES: dict[str, Definition] = {
     "AVERAGE_POOL_2D": _pool(pooling.average_pool_2d, pooling.prepare_average_pool_2d, 2),
     "MAX_POOL_2D": _pool(pooling.max_pool_2d, pooling.prepare_max_pool_2d, 9),
     "RESIZE_BILINEAR": _resize(
-        resize.resize_bilinear, _bilinear_shapes, _explain_bilinear, spec=SpecEntry(12, same=True)
+        resize.resize_bilinear,
+        shapes=_bilinear_shapes,
+        explain=_explain_bilinear,
+        spec=SpecEntry(12, same=True),
     ),
     "RESIZE_NEAREST_NEIGHBOR": _resize(
-        resize.resize_nearest_neighbor, _resize_shapes(least=0), explain_copy
+        resize.resize_nearest_neighbor, shapes=_resize_shapes(least=0), explain=explain_copy
     ),
 }
 """Operators that make an image of an image."""

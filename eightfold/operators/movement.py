@@ -21,13 +21,9 @@ from eightfold.operators.definition import (
     INT32_VECTOR,
     Definition,
     Element,
-    Explain,
     Function,
     Operand,
-    Prepare,
-    Results,
     Shape,
-    Shapes,
     Without,
     hollow,
 )
@@ -78,6 +74,10 @@ def _check_same(node: Node) -> None:
         )
     if not same:
         raise RejectedError("input and output must have the same scale and zero point")
+
+
+def _squeeze_shapes(node: Node) -> Sequence[Shape]:
+    return [movement.squeeze(hollow(node.shape(0)), node.options["squeeze_dims"]).shape]
 
 
 def _transpose_shapes(node: Node) -> Sequence[Shape]:
@@ -297,31 +297,15 @@ def _explain_shape(element: Element) -> list[str]:
 UNPREPARED = Without("a copy takes as long with its places known")
 
 
-def _copy(
-    golden: Callable[..., Results],
-    shapes: Shapes,
-    operands: tuple[Operand, ...],
-    *,
-    explain: Explain = explain_copy,
-    prepare: Prepare | Without = UNPREPARED,
-    **fields: Any,
-) -> Definition:
-    """Return the record of a copy."""
-    return Definition(
-        shapes=shapes,
-        operands=operands,
-        golden=golden,
-        explain=explain,
-        prepare=prepare,
-        **{"empty": True, **fields},
-    )
+_copy = partial(Definition, explain=explain_copy, prepare=UNPREPARED, empty=True)
+"""Returns the record of a copy, where nothing else is said."""
 
 
 def _block(golden: Callable[[np.ndarray, int], np.ndarray], **spec: Any) -> Definition:
     def shapes(node: Node) -> Sequence[Shape]:
         return [golden(hollow(node.shape(0)), node.options["block_size"]).shape]
 
-    return _copy(golden, shapes, (INT8,), stacks=stacks.IMAGES, **spec)
+    return _copy(golden, shapes=shapes, operands=(INT8,), stacks=stacks.IMAGES, **spec)
 
 
 def _batches(
@@ -335,8 +319,8 @@ def _batches(
 
     return _copy(
         golden,
-        shapes,
-        (INT8, INT32_VECTOR, INT32),
+        shapes=shapes,
+        operands=(INT8, INT32_VECTOR, INT32),
         stacks=Without("it moves elements between the slices along axis 0"),
         spec=SpecEntry(number, same=True),
     )
@@ -345,8 +329,8 @@ def _batches(
 # The graph has the handle no more: `eightfold.model.variables`.
 _VARIABLE = _copy(
     movement.copy,
-    same_shape,
-    (COPIED,),
+    shapes=same_shape,
+    operands=(COPIED,),
     stacks=Without("each inference begins with what the one before has left"),
 )
 
@@ -357,14 +341,14 @@ MOVEMENT: dict[str, Definition] = {
     "BATCH_TO_SPACE_ND": _batches(blocks.batch_to_space_nd, blocks.batch_to_space_shape, 18),
     "BROADCAST_TO": _copy(
         movement.broadcast_to,
-        _broadcast_to_shapes,
-        (COPIED, INDEX_VECTOR),
+        shapes=_broadcast_to_shapes,
+        operands=(COPIED, INDEX_VECTOR),
         stacks=Without("its sizes count the axis 0 of one inference"),
     ),
     "CONCATENATION": _copy(
         joining.concatenation,
-        lambda node: [joining.concatenated_shape(_input_shapes(node), node.options["axis"])],
-        (COPIED,),
+        shapes=lambda node: [joining.concatenated_shape(_input_shapes(node), node.options["axis"])],
+        operands=(COPIED,),
         variadic=True,
         alike=True,
         activations=frozenset({"NONE"}),
@@ -374,15 +358,15 @@ MOVEMENT: dict[str, Definition] = {
     "DEPTH_TO_SPACE": _block(blocks.depth_to_space),
     "DYNAMIC_UPDATE_SLICE": _copy(
         indexing.dynamic_update_slice,
-        _update_shapes,
-        (COPIED, COPIED, INDEX_VECTOR),
+        shapes=_update_shapes,
+        operands=(COPIED, COPIED, INDEX_VECTOR),
         alike=True,
         stacks=_POSITIONS,
     ),
     "EXPAND_DIMS": _copy(
         movement.expand_dims,
-        _expand_dims_shapes,
-        (COPIED, replace(INDEX, taken_as="integer")),
+        shapes=_expand_dims_shapes,
+        operands=(COPIED, replace(INDEX, taken_as="integer")),
         named={
             "input_quantization": lambda call: call.quantization_if_any(0),
             "output_quantization": lambda call: call.every_quantization()[-1],
@@ -391,45 +375,45 @@ MOVEMENT: dict[str, Definition] = {
     ),
     "GATHER": _copy(
         indexing.gather,
-        _gather_shapes,
-        (COPIED, Operand(("int16", "int32", "int64"), values=False)),
+        shapes=_gather_shapes,
+        operands=(COPIED, Operand(("int16", "int32", "int64"), values=False)),
         stacks=_POSITIONS,
         spec=SpecEntry(17, same=True),
     ),
     "GATHER_ND": _copy(
         indexing.gather_nd,
-        of_two(indexing.gathered_nd_shape),
-        (COPIED, Operand(("int16", "int32", "int64"), values=False)),
+        shapes=of_two(indexing.gathered_nd_shape),
+        operands=(COPIED, Operand(("int16", "int32", "int64"), values=False)),
         empty=False,  # LiteRT refuses to pick from nothing
         stacks=_POSITIONS,
     ),
     "MIRROR_PAD": _copy(
         movement.mirror_pad,
-        _mirror_pad_shapes,
-        (INT8, INDEX),
+        shapes=_mirror_pad_shapes,
+        operands=(INT8, INDEX),
         named={"quantizations": lambda call: call.every_quantization()[::2]},
         stacks=stacks.PADDED,
     ),
     "PACK": _copy(
         joining.pack,
-        _pack_shapes,
-        (COPIED,),
+        shapes=_pack_shapes,
+        operands=(COPIED,),
         variadic=True,
         alike=True,
         stacks=Without("its result's axis 0 may be the new one"),
     ),
     "PAD": _copy(
         movement.pad,
-        _pad_shapes,
-        (INT8, INDEX),
+        shapes=_pad_shapes,
+        operands=(INT8, INDEX),
         operands_of=_pad_operands,
         stacks=stacks.PADDED,
         spec=SpecEntry(16, same=True),
     ),
     "PADV2": _copy(
         movement.padv2,
-        _padv2_shapes,
-        (INT8, INDEX, Operand(listed=OTHER_INT8)),
+        shapes=_padv2_shapes,
+        operands=(INT8, INDEX, Operand(listed=OTHER_INT8)),
         alike=True,
         stacks=stacks.PADDED,
         spec=SpecEntry(30, same=True),
@@ -437,8 +421,8 @@ MOVEMENT: dict[str, Definition] = {
     "READ_VARIABLE": _VARIABLE,
     "RESHAPE": _copy(
         movement.reshape,
-        _reshape_shapes,
-        (
+        shapes=_reshape_shapes,
+        operands=(
             COPIED,
             # What is no int32 vector does not count: see `reshape_operand`.
             Operand((), values=False, optional=True, listed=unquantized("int32", optional=True)),
@@ -449,19 +433,22 @@ MOVEMENT: dict[str, Definition] = {
         spec=SpecEntry(11, same=True),
     ),
     "REVERSE_V2": _copy(
-        movement.reverse, _reverse_shapes, (COPIED, INT32_VECTOR), stacks=stacks.AXES_BEHIND
+        movement.reverse,
+        shapes=_reverse_shapes,
+        operands=(COPIED, INT32_VECTOR),
+        stacks=stacks.AXES_BEHIND,
     ),
     "SCATTER_ND": _copy(
         indexing.scatter_nd,
-        _scatter_nd_shapes,
-        (INT32, COPIED, INT32_VECTOR),
+        shapes=_scatter_nd_shapes,
+        operands=(INT32, COPIED, INT32_VECTOR),
         explain=_explain_scatter,
         stacks=Without("its sizes count the axis 0 of one inference"),
     ),
     "SHAPE": _copy(
         movement.shape,
-        lambda node: [(len(node.shape(0)),)],
-        (Operand(()),),
+        shapes=lambda node: [(len(node.shape(0)),)],
+        operands=(Operand(()),),
         dtype_option="out_type",
         explain=_explain_shape,
         stacks=Without("its result has the size of axis 0"),
@@ -469,8 +456,8 @@ MOVEMENT: dict[str, Definition] = {
     ),
     "SLICE": _copy(
         indexing.slice,
-        _slice_shapes,
-        (COPIED, INDEX_VECTOR, INDEX_VECTOR),
+        shapes=_slice_shapes,
+        operands=(COPIED, INDEX_VECTOR, INDEX_VECTOR),
         stacks=_POSITIONS,
         spec=SpecEntry(34, same=True),
     ),
@@ -478,52 +465,52 @@ MOVEMENT: dict[str, Definition] = {
     "SPACE_TO_DEPTH": _block(blocks.space_to_depth, spec=SpecEntry(14, same=True)),
     "SPLIT": _copy(
         joining.split,
-        _split_shapes,
-        (INT32, COPIED),
+        shapes=_split_shapes,
+        operands=(INT32, COPIED),
         results="num_splits",
         operands_of=lambda call: [call.codes(1), call.integer(0)],
         stacks=Without("its first input is the axis, which all inferences share"),
     ),
     "SPLIT_V": _copy(
         joining.split_v,
-        _split_v_shapes,
-        (COPIED, INDEX_VECTOR, replace(INT32, taken_as="integer")),
+        shapes=_split_v_shapes,
+        operands=(COPIED, INDEX_VECTOR, replace(INT32, taken_as="integer")),
         results="num_splits",
         stacks=Without("it may take axis 0 apart"),
     ),
     "SQUEEZE": _copy(
         movement.squeeze,
-        lambda node: [movement.squeeze(hollow(node.shape(0)), node.options["squeeze_dims"]).shape],
-        (COPIED,),
+        shapes=_squeeze_shapes,
+        operands=(COPIED,),
         named={"dims": lambda call: call.options["squeeze_dims"]},
         stacks=stacks.SHAPES,
         spec=SpecEntry(24, same=True),
     ),
     "STRIDED_SLICE": _copy(
         indexing.strided_slice,
-        _strided_slice_shapes,
-        (COPIED, INT32_VECTOR, INT32_VECTOR, INT32_VECTOR),
+        shapes=_strided_slice_shapes,
+        operands=(COPIED, INT32_VECTOR, INT32_VECTOR, INT32_VECTOR),
         named={"masks": lambda call: masks_of(call.operator)},
         stacks=_POSITIONS,
     ),
     "TILE": _copy(
         movement.tile,
-        _tile_shapes,
-        (COPIED, INDEX_VECTOR),
+        shapes=_tile_shapes,
+        operands=(COPIED, INDEX_VECTOR),
         stacks=Without("it may repeat the inferences along axis 0"),
     ),
     "TRANSPOSE": _copy(
         movement.transpose,
-        _transpose_shapes,
+        shapes=_transpose_shapes,
         # Of a scalar the kernel reads beyond the permutation, and ends.
-        (replace(COPIED, ranks=(1, 32)), INT32_VECTOR),
+        operands=(replace(COPIED, ranks=(1, 32)), INT32_VECTOR),
         stacks=stacks.FIRST_STAYS,
         spec=SpecEntry(20, same=True),
     ),
     "UNPACK": _copy(
         joining.unpack,
-        _unpack_shapes,
-        (COPIED,),
+        shapes=_unpack_shapes,
+        operands=(COPIED,),
         results="num",
         empty=False,
         stacks=Without("it may take axis 0 away"),

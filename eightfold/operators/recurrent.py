@@ -5,6 +5,7 @@ Their last results are what the variable tensors among their inputs hold from no
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -141,30 +142,30 @@ def _explain(element: Element) -> list[str]:
 
 
 _EACH_OWN = Without("each inference begins with the state that the one before has left")
+_recurrent = partial(Definition, explain=_explain, stacks=_EACH_OWN, prepare=_EACH_OWN)
+
 _MATRIX = Operand(ranks=(2, 2))
 _MEMORY = Operand(("int8", "int16"), ranks=(2, 2))
 _BIAS = Operand(("int32",), absent=True)
 _VARIANT = Operand((), absent=True)
 
 RECURRENT: dict[str, Definition] = {
-    "SVDF": Definition(
+    "SVDF": _recurrent(
+        svdf,
         shapes=_svdf_shapes,
         operands=(_MATRIX, _MATRIX, _MEMORY, _BIAS, _MEMORY),
         results=2,
         updates=UPDATED["SVDF"],
-        golden=svdf,
         named={
             "feature_quantization": quantization(1),
             "time_quantization": quantization(2),
             "bias_quantization": lambda call: call.quantization_if_any(3),
             "state_quantization": quantization(4),
         },
-        explain=_explain,
-        stacks=_EACH_OWN,
-        prepare=_EACH_OWN,
         macs=_svdf_macs,
     ),
-    _LSTM: Definition(
+    _LSTM: _recurrent(
+        lstm,
         shapes=_lstm_shapes,
         operands=(
             Operand(ranks=(3, 3)),
@@ -180,16 +181,12 @@ RECURRENT: dict[str, Definition] = {
         updates=UPDATED[_LSTM],
         activations=frozenset({"TANH"}),
         work=_lstm_work,
-        golden=lstm,
         operands_of=_lstm_operands,
         named={
             "hidden_quantization": quantization(_HIDDEN),
             "cell_quantization": quantization(_CELL),
             "result_quantization": _result_quantization,
         },
-        explain=_explain,
-        stacks=_EACH_OWN,
-        prepare=_EACH_OWN,
         macs=_lstm_macs,
     ),
 }

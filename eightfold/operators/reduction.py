@@ -1,6 +1,7 @@
 """Operators over rows and axes: softmax and its kin, sums, means, extremes and their indices."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from eightfold.operators.definition import (
     INT32,
     Definition,
     Element,
-    Explain,
     Function,
     Operand,
     Shape,
@@ -53,9 +53,6 @@ def _rows(golden: Function, *dtypes: str, **fields: Any) -> Definition:
         prepare=Without("an element depends on its whole row, so that no table has the results"),
         **fields,
     )
-
-
-_UNPREPARED = Without("nothing that its axes fix takes long to derive")
 
 
 def _reduced_shapes(node: Node) -> Sequence[Shape]:
@@ -123,29 +120,21 @@ def _explain_sum(element: Element) -> list[str]:
     return [*lines, *more, *end_lines(scaled, result)]
 
 
-def _reduction(golden: Function, explain: Explain, values: Operand, **spec: Any) -> Definition:
-    return Definition(
-        shapes=_reduced_shapes,
-        operands=(values, INT32),  # the kernels count the axes, and never look at their rank
-        golden=golden,
-        explain=explain,
-        stacks=AXES_BEHIND,
-        prepare=_UNPREPARED,
-        **spec,
-    )
+_reduction = partial(
+    Definition,
+    shapes=_reduced_shapes,
+    operands=(INT8, INT32),  # the kernels count the axes, and never look at their rank
+    explain=_explain_golden,
+    stacks=AXES_BEHIND,
+    prepare=Without("nothing that its axes fix takes long to derive"),
+)
 
-
-def _index_of_extreme(golden: Function, **spec: Any) -> Definition:
-    return Definition(
-        shapes=_shapes_without_axis,
-        operands=(Operand(ranks=(1, 32)), INDEX),
-        dtype_option="output_type",
-        golden=golden,
-        explain=_explain_golden,
-        stacks=AXES_BEHIND,
-        prepare=_UNPREPARED,
-        **spec,
-    )
+_index_of_extreme = partial(
+    _reduction,
+    shapes=_shapes_without_axis,
+    operands=(Operand(ranks=(1, 32)), INDEX),
+    dtype_option="output_type",
+)
 
 
 REDUCTION: dict[str, Definition] = {
@@ -162,11 +151,11 @@ REDUCTION: dict[str, Definition] = {
     ),
     "ARG_MAX": _index_of_extreme(reduction.arg_max, spec=SpecEntry(27)),
     "ARG_MIN": _index_of_extreme(reduction.arg_min),
-    "MEAN": _reduction(reduction.mean, _explain_sum, INT8, spec=SpecEntry(21)),
-    "REDUCE_ALL": _reduction(reduction.reduce_all, _explain_golden, BOOL),
-    "REDUCE_ANY": _reduction(reduction.reduce_any, _explain_golden, BOOL),
-    "REDUCE_MAX": _reduction(reduction.reduce_max, _explain_golden, INT8),
-    "REDUCE_MIN": _reduction(reduction.reduce_min, _explain_golden, INT8),
-    "SUM": _reduction(reduction.sum, _explain_sum, INT8, spec=SpecEntry(23)),
+    "MEAN": _reduction(reduction.mean, explain=_explain_sum, spec=SpecEntry(21)),
+    "REDUCE_ALL": _reduction(reduction.reduce_all, operands=(BOOL, INT32)),
+    "REDUCE_ANY": _reduction(reduction.reduce_any, operands=(BOOL, INT32)),
+    "REDUCE_MAX": _reduction(reduction.reduce_max),
+    "REDUCE_MIN": _reduction(reduction.reduce_min),
+    "SUM": _reduction(reduction.sum, explain=_explain_sum, spec=SpecEntry(23)),
 }
 """Operators over axes."""
