@@ -2,7 +2,7 @@
 
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -100,17 +100,15 @@ def hosted(name: str, verilog: Path, clk_freq: int = CLOCK, baud: int = CLOCK //
     return elaborate(make)
 
 
-@contextmanager
 def simulate(
     soc: SoCCore, bit: float = BIT, on_start: Callable[[int], None] = lambda pid: None
-) -> Iterator[str]:
+) -> AbstractContextManager[str]:
     """Run a SoC on a `SimulationPlatform` as long as the context is open.
 
     Yields the pseudo-terminal at its UART's pins. ``on_start`` gets the process, which a signal
     SIGUSR1 has reset the SoC. Raises `InputError` if Verilator is missing, or fails.
     """
-    with run_bench(sources(soc), bit, on_start) as port:
-        yield port
+    return run_bench(sources(soc), bit, on_start)
 
 
 @contextmanager

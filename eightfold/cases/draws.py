@@ -118,13 +118,9 @@ class Bounds:
     left: bool = False
 
 
-_BOUNDS: ContextVar[Bounds | None] = ContextVar("what models are drawn within", default=None)
-
 _WITHOUT = Bounds()
 
-
-def _bounds() -> Bounds:
-    return _BOUNDS.get() or _WITHOUT
+_BOUNDS = ContextVar("what models are drawn within", default=_WITHOUT)
 
 
 @contextmanager
@@ -139,12 +135,12 @@ def bounded_by(bounds: Bounds) -> Iterator[None]:
 
 def within_spec() -> bool:
     """Return whether nothing beyond the spec is drawn."""
-    return _bounds().spec
+    return _BOUNDS.get().spec
 
 
 def beyond(rng: Random, one_in: int) -> bool:
     """Return whether a model leaves the spec here: one of so many, none within its bounds."""
-    bounds = _bounds()
+    bounds = _BOUNDS.get()
     leaves = rng.integers(one_in) == 0 and not bounds.spec
     bounds.left |= leaves
     return bool(leaves)
@@ -152,7 +148,7 @@ def beyond(rng: Random, one_in: int) -> bool:
 
 def bounded(rng: Random, feature: str, draw: Callable[[], Any]) -> Any:
     """Return what ``draw`` does, or if a feature is bounded one of its values, half of them any."""
-    values = _bounds().values.get(feature)
+    values = _BOUNDS.get().values.get(feature)
     drawn = draw()
     if values is None:
         return drawn
@@ -218,7 +214,7 @@ class SingleOperator(NetworkBuilder):
         high = min(high, defined) if within_spec() else high
         between = (e for e in (-31.5, -20.0, -11.5, -4.0, -0.5, 4.0) if low < e < high)
         exponent = self.rng.choice([low, high, *between])
-        _bounds().left |= bool(exponent > defined)
+        _BOUNDS.get().left |= bool(exponent > defined)
         return max(self.scale(unit * 2.0**-exponent, 0.0), 2.0**-27)
 
     def operand(self, codes: np.ndarray, scale: float, zero_point: int) -> int:
@@ -247,7 +243,7 @@ class SingleOperator(NetworkBuilder):
 
     def given(self, array: np.ndarray) -> int:
         """Return an operand such as axes: mostly a constant, always if the `Bounds` say so."""
-        if _bounds().constants or is_constant(self.rng, mostly=True):
+        if _BOUNDS.get().constants or is_constant(self.rng, mostly=True):
             return self.constant(array)
         return self.unquantized(array)
 

@@ -6,13 +6,13 @@ import re
 import shutil
 import subprocess
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 
 import click
 from rich.table import Table
 
 from eightfold.common.child import run_to_end
-from eightfold.common.extras import how_to_install, packages_of
+from eightfold.common.extras import how_to_install, installed_versions, packages_of
 from eightfold.common.terminal import output_console
 
 EXTRAS = {
@@ -87,30 +87,21 @@ def doctor(as_json: bool) -> None:
 
 def findings() -> list[Finding]:
     """Return packages of the base and of each extra, then programs and libraries."""
-    found = [
-        Finding(package, _installed(package), "everything", "pip install eightfold")
-        for package in packages_of("")
-    ]
-    known = {each.name for each in found}
+    always = "everything", "pip install eightfold"
+    packages: dict[str, tuple[str, str]] = dict.fromkeys(packages_of(""), always)
     for extra, what in EXTRAS.items():
         for package, where in packages_of(extra).items():
-            if package in known:
-                continue
-            known.add(package)
             only = "" if where is None or where.evaluate() else f", where {where}"
-            install = f"pip install 'eightfold[{extra}]'{only}"
-            found.append(Finding(package, _installed(package), what, install))
+            packages.setdefault(package, (what, f"pip install 'eightfold[{extra}]'{only}"))
+    versions = installed_versions(packages)
+    found = [
+        Finding(package, versions.get(package), what, install)
+        for package, (what, install) in packages.items()
+    ]
     for program, (package, what) in TOOLS.items():
         found.append(Finding(program, _program_version(program), what, how_to_install(package)))
     found += _libraries()
     return found
-
-
-def _installed(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _program_version(program: str) -> str | None:

@@ -111,12 +111,17 @@ def read_model(source: bytes | str | Path) -> Graph:
 @contextmanager
 def named(source: bytes | str | Path) -> Iterator[None]:
     """Within it, the message of an `InputError` starts with the model's file, or with "model"."""
+    label = "model" if isinstance(source, bytes) else os.fspath(source)
+    with _labelled("".join(c if c.isprintable() else "?" for c in label)):
+        yield
+
+
+@contextmanager
+def _labelled(label: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        label = "model" if isinstance(source, bytes) else os.fspath(source)
-        printable = "".join(c if c.isprintable() else "?" for c in label)
-        raise type(error)(f"{printable}: {error}") from None
+        raise type(error)(f"{label}: {error}") from None
 
 
 def _check_order(graph: Graph) -> None:
@@ -450,10 +455,8 @@ class _Reader:
         if not 0 < number < self._model.SubgraphsLength():
             raise InputError(f"{operator} runs subgraph {number}, and there is none; {CONVERT}")
         packed = self._source.child(self._model.Subgraphs(number))
-        try:
+        with _labelled(f"subgraph {number}"):
             return packed, self._part(packed, codes)[0]
-        except InputError as error:
-            raise type(error)(f"subgraph {number}: {error}") from None
 
     def _initial(
         self, operator: Operator, codes: Sequence[tuple[bool, str]]
@@ -461,10 +464,8 @@ class _Reader:
         """Return the values that variables have from the subgraph that a CALL_ONCE runs."""
         number = operator.options["init_subgraph_index"]
         _, part = self._other(operator, number, codes)
-        try:
+        with _labelled(f"subgraph {number}"):
             return initial_values(part)
-        except InputError as error:
-            raise type(error)(f"subgraph {number}: {error}") from None
 
     def _operators(self, subgraph: Any, known: Sequence[tuple[bool, str]]) -> list[Any]:
         """Return the packed operators; refuse all at once that are not builtin."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from inspect import signature
 from typing import Any, Literal
 
@@ -45,10 +45,6 @@ def quantization(position: int) -> Read:
     return lambda call: call.quantization(position)
 
 
-def _option(name: str, call: OperatorCall) -> Any:
-    return call.options[name]
-
-
 NAMED: Mapping[str, Read] = {
     "a_quantization": quantization(0),
     "activation": OperatorCall.activation,
@@ -82,8 +78,10 @@ def named_arguments(
 ) -> dict[str, Any]:
     """Return what a function takes from a parameter on, read by name as ``own`` or `NAMED` says."""
     readers = {**NAMED, **own}
-    names = _parameters(function)[first:]
-    return {name: readers.get(name, partial(_option, name))(call) for name in names}
+    return {
+        name: readers[name](call) if name in readers else call.options[name]
+        for name in _parameters(function)[first:]
+    }
 
 
 @dataclass(frozen=True)

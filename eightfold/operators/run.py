@@ -142,16 +142,11 @@ class PreparedGraph:
     """
 
     def __init__(self, graph: Graph, reference: str, stacked: int = 1) -> None:
-        self._steps = {
+        self.steps = {
             operator.index: _Step(graph, operator, reference, stacked)
             for operator in graph.operators
         }
         self._unused = graph.unused()
-
-    @property
-    def prepared(self) -> int:
-        """Return the number of operators that have a prepared function by now."""
-        return sum(step.is_prepared for step in self._steps.values())
 
     def run(
         self, graph: Graph, inputs: Arrays, operators: Sequence[Operator] | None = None
@@ -165,7 +160,7 @@ class PreparedGraph:
         if operators is None:
             values = graph.initial_state() | values
         steps = [
-            self._steps[op.index] for op in (graph.operators if operators is None else operators)
+            self.steps[op.index] for op in (graph.operators if operators is None else operators)
         ]
         if unfit := [step.unfit for step in steps if step.unfit]:
             raise InputError("; ".join(unfit))
@@ -192,7 +187,7 @@ class _Step:
         self._inputs = [i for i in operator.inputs if i >= 0 and graph.tensors[i].data is None]
         self._accepted: Signature | None = None
         self._tried = False
-        self._prepared: Callable[..., np.ndarray] | None = None
+        self.prepared: Callable[..., np.ndarray] | None = None
         self._shape: tuple[int, ...] | None = None
         unfit = unsupported(graph.tensors, operator)
         self.unfit = f"{operator}: {unfit}" if unfit else None
@@ -202,11 +197,6 @@ class _Step:
         if stacked > 1 and rule is not None and rule.reshapes:
             # The operator's own shape is that of one inference.
             self._shape = _stacked_shape(graph.tensors[operator.outputs[0]], stacked)
-
-    @property
-    def is_prepared(self) -> bool:
-        """Return whether there is a prepared function by now."""
-        return self._prepared is not None
 
     def run(self, graph: Graph, values: dict[int, np.ndarray]) -> None:
         """Add the outputs to ``values``."""
@@ -219,11 +209,11 @@ class _Step:
         if signature == self._accepted:
             if not self._tried:
                 self._tried = True
-                self._prepared = self._prepare(graph, values)
-            if self._prepared is not None:
+                self.prepared = self._prepare(graph, values)
+            if self.prepared is not None:
                 with named_errors(operator):
                     # A result without dimensions is a scalar, which cannot be written into.
-                    values[operator.outputs[0]] = np.asarray(self._prepared(*arrays))
+                    values[operator.outputs[0]] = np.asarray(self.prepared(*arrays))
                 return
         outputs = run_operator(graph, operator, values, self._reference)
         if self._open:
@@ -232,7 +222,7 @@ class _Step:
         if signature != self._accepted:
             self._accepted = signature
             self._tried = False
-            self._prepared = None
+            self.prepared = None
 
     def _check_shapes(self, graph: Graph, outputs: Sequence[np.ndarray]) -> None:
         """Refuse results whose shape an operand decides, and otherwise than the graph states."""

@@ -20,9 +20,7 @@ from eightfold.run.session import Session
 from eightfold.sim.simulator.sources import Unit
 from eightfold.sim.simulator.toolchain import Simulator
 from examples.digits.images import load
-
-HERE = Path(__file__).parent
-MODEL = HERE / "digits.tflite"
+from examples.digits.network import MODEL_FILE, TEST_FILE
 
 
 @click.command(context_settings={"show_default": True})
@@ -33,7 +31,7 @@ MODEL = HERE / "digits.tflite"
 def run(config: str, backend: Simulator, count: int, verilog: Path) -> None:
     """Run handwritten digits through the hardware, every tensor against LiteRT."""
     source = verilog / f"accelerator-{Path(config).stem}.v"
-    images, labels = load(HERE / "test_images.npz")
+    images, labels = load(TEST_FILE)
     with (
         terminal_progress(f"running digits on {backend}") as progress,
         Session(backend, config, progress=progress) as session,
@@ -43,7 +41,7 @@ def run(config: str, backend: Simulator, count: int, verilog: Path) -> None:
         head = header(unit.name, unit.config, PREFIX, Path(config).name)
         write_file(source, head + text)
         batch = [{0: image[None]} for image in images[:count]]
-        results = session.run_batch(MODEL.read_bytes(), batch, compare=True)
+        results = session.run_batch(MODEL_FILE.read_bytes(), batch, compare=True)
     click.echo(f"Verilog: {source}")
     print_table(summary(results), Console(width=None if sys.stdout.isatty() else 120))
     classes = [int(each.argmax()) for result in results for each in result.outputs.values()]

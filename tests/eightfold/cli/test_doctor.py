@@ -7,7 +7,6 @@ from importlib.metadata import PackageNotFoundError, version
 import pytest
 from packaging.markers import default_environment
 
-from eightfold.cli import doctor
 from tests.eightfold.cli.test_cli import lines_at
 from tests.support.command import Call, printed
 
@@ -23,7 +22,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
             raise PackageNotFoundError(package)
         return version(package)
 
-    monkeypatch.setattr(doctor, "version", known)
+    monkeypatch.setattr("eightfold.common.extras.version", known)
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
     here = {**default_environment(), "platform_machine": "aarch64"}
