@@ -46,7 +46,7 @@ from eightfold.operators.definition import (
     named_arguments,
     quantization,
 )
-from eightfold.operators.lines import SHOWN, end_lines, own_index, pair_lines, total, values_text
+from eightfold.operators.lines import SHOWN, Lines, own_index, total, values_text
 from eightfold.operators.rules import (
     INT32_RANGE,
     WEIGHT_RANGE,
@@ -182,24 +182,22 @@ class _Sum:
         honoured = self.weight_zero_point and weights.scale.size == 1
         offset = int(weights.zero_point[0]) if honoured else 0
         parts = [_products(tap, zero_point, offset) for tap in self.taps(call, index)]
-        lines = [
-            f"products of (w - {offset}) and (x - zero point {zero_point}), taps inside the input "
-            f"= {len(parts)}",
-            *step_lines(parts[:SHOWN]),
-        ]
+        taps = (
+            f"products of (w - {offset}) and (x - zero point {zero_point}), taps inside the input"
+        )
+        lines = Lines([f"{taps} = {len(parts)}"])
+        lines += step_lines(parts[:SHOWN])
         if len(parts) > SHOWN:
-            rest = total(parts[SHOWN:])
-            lines += step_lines([(f"... {len(parts) - SHOWN} more taps, {rest[0]}", rest[1])])
-        formula, products = total(parts)
-        lines += step_lines([(formula, products)])
+            formula, rest = total(parts[SHOWN:])
+            lines.steps((f"... {len(parts) - SHOWN} more taps, {formula}", rest))
+        products = lines.steps(total(parts))
         bias = call.optional(self.bias)
         added = 0 if bias is None else int(bias[channel])
         acc = int(wrap32(products + added))
-        lines += step_lines([(f"wrap32({products} + bias {added})", acc)])
-        scaled, z = _scaled(call, acc, channel, self.x)
+        lines.steps((f"wrap32({products} + bias {added})", acc))
+        z = _scaled(lines, call, acc, channel, self.x)
         output = call.output_quantization()
-        ends = end_lines(z, output, fused_bounds(call.activation(), output))
-        return [*lines, *scaled, *ends]
+        return lines.ended(z, output, fused_bounds(call.activation(), output))
 
 
 def _products(tap: _Tap, zero_point: int, offset: int) -> Step:
@@ -212,8 +210,8 @@ def _products(tap: _Tap, zero_point: int, offset: int) -> Step:
     return f"{where}: w {values_text(w)} by x {values_text(x)}", value
 
 
-def _scaled(call: OperatorCall, acc: int, channel: int, x: int) -> tuple[list[str], int]:
-    """Return the lines that scale an accumulator, and the result."""
+def _scaled(lines: Lines, call: OperatorCall, acc: int, channel: int, x: int) -> int:
+    """Add the lines that scale an accumulator, and return the result."""
     quantizations = (call.quantization(x), call.quantization(1), call.output_quantization())
     scales = effective_scales(*quantizations)
     at = channel if scales.size > 1 else 0
@@ -226,8 +224,9 @@ def _scaled(call: OperatorCall, acc: int, channel: int, x: int) -> tuple[list[st
     else:
         scaled = int(scale_in_double(np.asarray([acc], np.int32), scales[at : at + 1])[0])
         formula = f"{acc} * {float(scales[at])!r} in float64, rounded, ties away from zero"
-        return [source, *step_lines([(formula, scaled)])], scaled
-    return pair_lines(acc, int(multiplier[at]), int(shift[at]), source)
+        lines.append(source)
+        return lines.steps((formula, scaled))
+    return lines.multiplied(acc, int(multiplier[at]), int(shift[at]), source)
 
 
 def _inside(start: int, size: int, kernel: int, step: int) -> range:

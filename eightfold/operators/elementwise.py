@@ -12,7 +12,6 @@ from eightfold.golden.floats import cast, dequantize, quantize_float
 from eightfold.golden.prepared import binary_table, unary_table
 from eightfold.golden.quantization import Quantization, fused_bounds, quantized_bounds
 from eightfold.golden.rectifiers import hard_swish, leaky_relu, prelu, prelu_scales, prelu_shape
-from eightfold.golden.steps import step_lines
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.definition import (
     BOOL,
@@ -28,10 +27,8 @@ from eightfold.operators.definition import (
 )
 from eightfold.operators.lines import (
     difference,
-    end_lines,
     operand,
     operand_lines,
-    scale_lines,
     value_text,
 )
 from eightfold.operators.rules import OTHER_INT8, FixedQuantization, SpecEntry
@@ -101,33 +98,28 @@ def _explain_sum(element: Element) -> list[str]:
     lines = operand_lines(element)
     terms = []
     for position in (0, 1):
-        step = difference(element, position)
-        shifted = step[1] << binary.ADD_LEFT_SHIFT
-        lines += step_lines([step, (f"{step[1]} << {binary.ADD_LEFT_SHIFT}", shifted)])
+        x = lines.steps(difference(element, position))
+        x = lines.steps((f"{x} << {binary.ADD_LEFT_SHIFT}", x << binary.ADD_LEFT_SHIFT))
         name = f"scale of input {position} / (2 * the larger scale)"
-        more, term = scale_lines(shifted, reals[position], name)
-        lines, terms = lines + more, [*terms, term]
+        terms.append(lines.scaled(x, reals[position], name))
+    a, b = terms
     is_sum = call.operator.name == "ADD"
-    value = terms[0] + terms[1] if is_sum else terms[0] - terms[1]
-    lines += step_lines([(f"{terms[0]} {'+' if is_sum else '-'} {terms[1]}", value)])
+    value = lines.steps((f"{a} + {b}", a + b) if is_sum else (f"{a} - {b}", a - b))
     name = f"2 * the larger scale / (2^{binary.ADD_LEFT_SHIFT} * output scale)"
-    more, scaled = scale_lines(value, reals[2], name)
-    bounds = fused_bounds(call.activation(), result)
-    return [*lines, *more, *end_lines(scaled, result, bounds)]
+    scaled = lines.scaled(value, reals[2], name)
+    return lines.ended(scaled, result, fused_bounds(call.activation(), result))
 
 
 def _explain_mul(element: Element) -> list[str]:
     call, result = element.call, element.call.output_quantization()
     quantizations = call.quantization(0), call.quantization(1), result
     a, b, out = (q.per_tensor()[0] for q in quantizations)
-    steps = [difference(element, position) for position in (0, 1)]
-    product = steps[0][1] * steps[1][1]
-    steps.append((f"{steps[0][1]} * {steps[1][1]}", product))
+    lines = operand_lines(element)
+    x, y = (lines.steps(difference(element, position)) for position in (0, 1))
+    product = lines.steps((f"{x} * {y}", x * y))
     real = binary.multiplication_scale(a, b, out, call.reference)
-    more, scaled = scale_lines(product, real, f"scale {a} * {b} / {out}")
-    bounds = fused_bounds(call.activation(), result)
-    lines = operand_lines(element) + step_lines(steps)
-    return [*lines, *more, *end_lines(scaled, result, bounds)]
+    scaled = lines.scaled(product, real, f"scale {a} * {b} / {out}")
+    return lines.ended(scaled, result, fused_bounds(call.activation(), result))
 
 
 def _explain_rescaled(element: Element) -> list[str]:
@@ -140,7 +132,6 @@ def _explain_rescaled(element: Element) -> list[str]:
         return _explain_golden(element)
     inputs, result = call.quantization(0), call.output_quantization()
     scale, out = (q.per_tensor()[0] for q in (inputs, result))
-    step = difference(element, 0)
     if name == "QUANTIZE":
         real = float(scale) / float(out)
         limits = np.iinfo(call.output.dtype)
@@ -149,9 +140,9 @@ def _explain_rescaled(element: Element) -> list[str]:
         with np.errstate(over="ignore"):
             real = float(scale / out)
         bounds = quantized_bounds(name, result, UndefinedError)
-    more, scaled = scale_lines(step[1], real, f"scale {scale} / {out}")
-    lines = operand_lines(element) + step_lines([step])
-    return [*lines, *more, *end_lines(scaled, result, bounds)]
+    lines = operand_lines(element)
+    x = lines.steps(difference(element, 0))
+    return lines.ended(lines.scaled(x, real, f"scale {scale} / {out}"), result, bounds)
 
 
 def _slice_quantization(quantization: Quantization, index: Index) -> tuple[Quantization, str]:
@@ -185,35 +176,30 @@ def _explain_leaky_relu(element: Element) -> list[str]:
     inputs, result = element.call.quantization(0), element.call.output_quantization()
     scale, out = (q.per_tensor()[0] for q in (inputs, result))
     alpha = np.float32(element.call.options["alpha"])
-    step = difference(element, 0)
-    lines = operand_lines(element) + step_lines([step])
+    lines = operand_lines(element)
+    x = lines.steps(difference(element, 0))
     with np.errstate(over="ignore", under="ignore"):
         one, slope = float(scale / out), float(scale * alpha / out)
-    if step[1] >= 0:
-        more, scaled = scale_lines(step[1], one, f"scale {scale} / {out}")
-        return [*lines, *more, *end_lines(scaled, result)]
+    if x >= 0:
+        return lines.ended(lines.scaled(x, one, f"scale {scale} / {out}"), result)
     name = f"scale {scale} * alpha {alpha} / {out}"
-    more, scaled = scale_lines(step[1], slope, name, magnitude=True)
+    scaled = lines.scaled(x, slope, name, magnitude=True)
     if slope < 0:
-        more += step_lines([(f"alpha is negative: -({scaled})", -scaled)])
-        scaled = -scaled
-    return [*lines, *more, *end_lines(scaled, result)]
+        scaled = lines.steps((f"alpha is negative: -({scaled})", -scaled))
+    return lines.ended(scaled, result)
 
 
 def _explain_prelu(element: Element) -> list[str]:
     call, result = element.call, element.call.output_quantization()
     one, slope = prelu_scales(call.quantization(0), call.quantization(1), result, call.reference)
-    step = difference(element, 0)
-    lines = operand_lines(element) + step_lines([step])
-    if step[1] >= 0:
-        more, scaled = scale_lines(step[1], one, "input scale / output scale")
-    else:
-        alpha = difference(element, 1)
-        product = step[1] * alpha[1]
-        lines += step_lines([alpha, (f"{step[1]} * {alpha[1]}", product)])
-        name = "input scale * alpha's scale / output scale"
-        more, scaled = scale_lines(product, slope, name)
-    return [*lines, *more, *end_lines(scaled, result)]
+    lines = operand_lines(element)
+    x = lines.steps(difference(element, 0))
+    if x >= 0:
+        return lines.ended(lines.scaled(x, one, "input scale / output scale"), result)
+    alpha = lines.steps(difference(element, 1))
+    product = lines.steps((f"{x} * {alpha}", x * alpha))
+    name = "input scale * alpha's scale / output scale"
+    return lines.ended(lines.scaled(product, slope, name), result)
 
 
 _elementwise = partial(

@@ -9,7 +9,6 @@ from eightfold.golden import pooling, resize
 from eightfold.golden.errors import RejectedError
 from eightfold.golden.quantization import fused_bounds
 from eightfold.golden.resize import COORDINATE_BITS
-from eightfold.golden.steps import step_lines
 from eightfold.operators.call import Node, OperatorCall
 from eightfold.operators.convolution import check_padding
 from eightfold.operators.definition import (
@@ -22,7 +21,7 @@ from eightfold.operators.definition import (
     Shapes,
     named_arguments,
 )
-from eightfold.operators.lines import values_text
+from eightfold.operators.lines import Lines, values_text
 from eightfold.operators.movement import UNPREPARED, explain_copy
 from eightfold.operators.rules import SpecEntry
 from eightfold.operators.stacks import IMAGES
@@ -47,19 +46,18 @@ def _explain_pool(element: Element) -> list[str]:
     codes = x[batch, reach[0], reach[1], channel].astype(np.int64).ravel()
     (top, bottom), (left, right) = ((part.start, part.stop) for part in reach)
     where = f"x[{batch}, {top}:{bottom}, {left}:{right}, {channel}]"
-    lines = [f"codes inside the input, {where} = {values_text(codes)}"]
+    lines = Lines([f"codes inside the input, {where} = {values_text(codes)}"])
     if call.operator.name == "MAX_POOL_2D":
-        value = int(codes.max())
-        lines += step_lines([("the largest", value)])
+        value = lines.steps(("the largest", int(codes.max())))
     else:
         total = int(codes.sum())
         count = len(codes)
         value = (abs(total) + count // 2) // count * (1 if total >= 0 else -1)
-        lines += step_lines([("their sum", total), ("their number", count)])
-        lines += step_lines([(f"{total} / {count} rounded, ties away from zero", value)])
+        rounded = f"{total} / {count} rounded, ties away from zero", value
+        lines.steps(("their sum", total), ("their number", count), rounded)
     low, high = fused_bounds(call.activation(), call.output_quantization())
-    clamped = min(high, max(low, value))
-    return [*lines, *step_lines([(f"clamp({value}, low {low}, high {high})", clamped)])]
+    lines.steps((f"clamp({value}, low {low}, high {high})", min(high, max(low, value))))
+    return lines
 
 
 def _pool(golden: Function, prepare: Callable[..., Function | None], number: int) -> Definition:
@@ -103,27 +101,28 @@ def _explain_bilinear(element: Element) -> list[str]:
     one = 1 << COORDINATE_BITS
     corners = call.options["align_corners"], call.options["half_pixel_centers"]
     axes = []
-    lines = []
+    lines = Lines()
     for axis, name in ((1, "row"), (2, "column")):
         taps = resize.bilinear_taps(x.shape[axis], call.vector(1)[axis - 1], *corners)
         low, high, fraction = (int(tap[index[axis]]) for tap in taps)
         axes.append((low, high, fraction))
         between = f"{name} {index[axis]} lies between {name}s {low} and {high} of {call.input(0)}"
-        lines += step_lines([(f"{between}, in parts of 1/{one}", fraction)])
+        lines.steps((f"{between}, in parts of 1/{one}", fraction))
     (top, bottom, down), (left, right, across) = axes
     blended = []
     for y in (top, bottom):
         near, far = (int(x[index[0], y, column, index[3]]) for column in (left, right))
         value = near * (one - across) + far * across
-        lines += step_lines([(f"row {y}: {near} * ({one} - {across}) + {far} * {across}", value)])
-        blended.append(value)
-    acc = blended[0] * (one - down) + blended[1] * down
-    formula = f"{blended[0]} * ({one} - {down}) + {blended[1]} * {down}"
+        formula = f"row {y}: {near} * ({one} - {across}) + {far} * {across}"
+        blended.append(lines.steps((formula, value)))
+    above, under = blended
+    acc = above * (one - down) + under * down
+    lines.steps((f"{above} * ({one} - {down}) + {under} * {down}", acc))
     bits = 2 * COORDINATE_BITS
     magnitude = (abs(acc) + (1 << (bits - 1))) >> bits
     result = magnitude if acc >= 0 else -magnitude
-    rounded = f"{acc} / 2^{bits} rounded, ties away from zero"
-    return [*lines, *step_lines([(formula, acc), (rounded, result)])]
+    lines.steps((f"{acc} / 2^{bits} rounded, ties away from zero", result))
+    return lines
 
 
 _resize = partial(Definition, operands=(INT8, INT32_VECTOR), stacks=IMAGES, prepare=UNPREPARED)

@@ -43,9 +43,9 @@ def own_index(shape: Sequence[int], index: Index) -> Index:
     return tuple(min(at, size - 1) for at, size in zip(last, shape, strict=True))
 
 
-def operand_lines(element: Element) -> list[str]:
+def operand_lines(element: Element) -> "Lines":
     """Return a line for the element of each input: where it is, and its value."""
-    lines = []
+    lines = Lines()
     for position, tensor in enumerate(element.call.inputs):
         place = list(own_index(element.call.array(position).shape, element.index))
         value = value_text(operand(element, position))
@@ -60,29 +60,36 @@ def difference(element: Element, position: int) -> Step:
     return f"{code} - zero point {zero_point}", code - zero_point
 
 
-def scale_lines(
-    x: int, real: float, formula: str, *, magnitude: bool = False
-) -> tuple[list[str], int]:
-    """Return the lines of a product with a real multiplier, and its value.
+class Lines(list[str]):
+    """The lines of an explanation, which it adds to itself step by step."""
 
-    ``formula`` says what the multiplier is made of; ``magnitude`` leaves out its sign.
-    """
-    multiplier, shift = (int(part) for part in quantize_multiplier(real))
-    if magnitude:
-        multiplier = abs(multiplier)
-    return pair_lines(x, multiplier, shift, f"{formula} = {real!r}")
+    def steps(self, *steps: Step) -> int:
+        """Add steps, and return the value of the last one."""
+        self += step_lines(steps)
+        return steps[-1][1]
 
+    def scaled(self, x: int, real: float, formula: str, *, magnitude: bool = False) -> int:
+        """Add the product with a real multiplier, and return its value.
 
-def pair_lines(x: int, multiplier: int, shift: int, source: str) -> tuple[list[str], int]:
-    """Return the lines of a product with a multiplier and its shift, and its value."""
-    steps = explain_multiplication(x, multiplier, shift)
-    scale = f"{source} as {multiplier} * 2^({shift} - 31) = {multiplier * 2.0 ** (shift - 31)!r}"
-    return [scale, *step_lines(steps)], steps[-1][1]
+        ``formula`` says what the multiplier is made of; ``magnitude`` leaves out its sign.
+        """
+        multiplier, shift = (int(part) for part in quantize_multiplier(real))
+        if magnitude:
+            multiplier = abs(multiplier)
+        return self.multiplied(x, multiplier, shift, f"{formula} = {real!r}")
 
+    def multiplied(self, x: int, multiplier: int, shift: int, source: str) -> int:
+        """Add the product with a multiplier and its shift, and return its value."""
+        scale = multiplier * 2.0 ** (shift - 31)
+        self.append(f"{source} as {multiplier} * 2^({shift} - 31) = {scale!r}")
+        return self.steps(*explain_multiplication(x, multiplier, shift))
 
-def end_lines(z: int, output: Quantization, bounds: tuple[int, int] = (-128, 127)) -> list[str]:
-    """Return the last lines: the output's zero point added, and clamped."""
-    return step_lines(explain_offset_and_clamp(z, output.per_tensor()[1], bounds))
+    def ended(
+        self, z: int, output: Quantization, bounds: tuple[int, int] = (-128, 127)
+    ) -> list[str]:
+        """Add the last ones, the output's zero point added, and clamped; return all."""
+        self.steps(*explain_offset_and_clamp(z, output.per_tensor()[1], bounds))
+        return self
 
 
 def total(parts: Sequence[Step]) -> Step:

@@ -10,7 +10,6 @@ from eightfold.golden import reduction
 from eightfold.golden.fixed_point import wrap32
 from eightfold.golden.normalization import l2_normalization, log_softmax
 from eightfold.golden.softmax import softmax
-from eightfold.golden.steps import step_lines
 from eightfold.operators.call import Node
 from eightfold.operators.definition import (
     BOOL,
@@ -25,7 +24,7 @@ from eightfold.operators.definition import (
     Without,
 )
 from eightfold.operators.elementwise import same_shape
-from eightfold.operators.lines import end_lines, pair_lines, value_text, values_text
+from eightfold.operators.lines import Lines, value_text, values_text
 from eightfold.operators.rules import FixedQuantization, SpecEntry
 from eightfold.operators.stacks import AXES_BEHIND, ROWS
 
@@ -70,7 +69,7 @@ def _shapes_without_axis(node: Node) -> Sequence[Shape]:
     return [reduction.reduced_shape(shape, reduction.one_axis(axis, len(shape)))]
 
 
-def _reduced_elements(element: Element) -> tuple[np.ndarray, list[str]]:
+def _reduced_elements(element: Element) -> tuple[np.ndarray, Lines]:
     """Return the elements over whose axes one is made, their rank kept, and their line."""
     call, index = element.call, element.index
     x = call.array(0)
@@ -85,7 +84,7 @@ def _reduced_elements(element: Element) -> tuple[np.ndarray, list[str]]:
         ]
     codes = x[tuple(places)]
     where = ", ".join(":" if p.start is None else str(p.start) for p in places)
-    return codes, [f"elements [{where}] of {call.input(0)} = {values_text(codes.ravel())}"]
+    return codes, Lines([f"elements [{where}] of {call.input(0)} = {values_text(codes.ravel())}"])
 
 
 def _explain_golden(element: Element) -> list[str]:
@@ -104,11 +103,9 @@ def _explain_sum(element: Element) -> list[str]:
     sum_of_codes = int(codes.sum(dtype=np.int64))
     count = codes.size
     acc = int(wrap32(wrap32(sum_of_codes) - zero_point * count))
-    lines += step_lines(
-        [
-            (f"sum of {count} codes", sum_of_codes),
-            (f"wrap32({sum_of_codes} - {count} * zero point {zero_point})", acc),
-        ]
+    lines.steps(
+        (f"sum of {count} codes", sum_of_codes),
+        (f"wrap32({sum_of_codes} - {count} * zero point {zero_point})", acc),
     )
     source = f"scale {inputs.scale[0]} / {result.scale[0]}"
     if call.operator.name == "MEAN":
@@ -116,8 +113,7 @@ def _explain_sum(element: Element) -> list[str]:
         source += f" / {count}"
     else:
         multiplier, shift = reduction.sum_multiplier(inputs, result)
-    more, scaled = pair_lines(acc, multiplier, shift, source)
-    return [*lines, *more, *end_lines(scaled, result)]
+    return lines.ended(lines.multiplied(acc, multiplier, shift, source), result)
 
 
 _reduction = partial(
