@@ -166,7 +166,8 @@ def build_bitstream(
     config = AcceleratorConfig.load(used)
     stage("Verilog")
     write_project(name, config, memory, folder, baud)
-    digest = digest_of(*(path.read_text("utf-8") for path in _sources(folder)))
+    sources = sorted([*folder.glob("*.v"), *folder.glob("*.init")])
+    digest = digest_of(*(path.read_text("utf-8") for path in sources))
     yosys, nextpnr = find_tool("yosys").version, find_tool("nextpnr_ecp5")
     key = digest_of(digest, yosys, *own_steps())
     netlist = folder / "netlist.json"
@@ -207,10 +208,6 @@ def build_bitstream(
         )
     shutil.copyfile(packed, out)
     return result
-
-
-def _sources(folder: Path) -> list[Path]:
-    return sorted([*folder.glob("*.v"), *folder.glob("*.init")])
 
 
 def map_board(folder: Path, stage: Stage = lambda words: None) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -190,11 +190,8 @@ def find_board(bus: Bus) -> Board:
 @contextmanager
 def open_board(port: str, baud: int = BAUD, patience: float = PATIENCE) -> Iterator[Board]:
     """Open the board at a serial port; as `SerialBus` and `find_board`."""
-    bus = SerialBus(port, baud, patience)
-    try:
+    with closing(SerialBus(port, baud, patience)) as bus:
         yield find_board(bus)
-    finally:
-        bus.close()
 
 
 class Result(NamedTuple):

@@ -128,12 +128,8 @@ def odd_network(
 class OddNetwork(draws.GrowingNetwork):
     """Grows as a `GrowingNetwork` does, by choices that those rarely make."""
 
-    def __init__(
-        self, rng: draws.Random, operators: frozenset[str], max_elements: int, max_macs: int
-    ) -> None:
-        super().__init__(rng, operators, max_elements, max_macs)
-        self._large = 0
-        self._last: Value | None = None
+    _large = 0
+    _last: Value | None = None
 
     def add_input(self) -> None:
         """Add an input of an odd shape, and now and then one that nothing will read."""

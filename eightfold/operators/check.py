@@ -167,22 +167,14 @@ def check_model(graph: Graph) -> list[Finding]:
         if note := _integer_note(operands):
             findings.append(note)
             continue
-        for operand in operands:
-            findings.extend(_new(_check_tensor(operand, edges), reported))
+        for finding in (each for operand in operands for each in _check_tensor(operand, edges)):
+            key = finding.tensor, finding.severity, finding.rule, finding.found
+            if key not in reported:
+                reported.add(key)
+                findings.append(finding)
         findings.extend(_check_bias(operands))
         findings.extend(_check_same(operands))
     return findings
-
-
-def _new(
-    findings: Iterable[Finding], reported: set[tuple[int | None, str, str, str]]
-) -> Iterator[Finding]:
-    """Yield findings about tensors that no earlier operator has given, and note them."""
-    for finding in findings:
-        key = (finding.tensor, finding.severity, finding.rule, finding.found)
-        if key not in reported:
-            reported.add(key)
-            yield finding
 
 
 def _bind(

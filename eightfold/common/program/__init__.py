@@ -17,7 +17,6 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial, reduce
 from importlib.metadata import PackageNotFoundError, requires
@@ -76,16 +75,9 @@ def stop_on_signals() -> None:
             signal.signal(number, stop)
 
 
-@dataclass
-class _Settings:
-    """What concerns the program as a whole, whatever its command."""
-
-    debug: bool = False
-
-
 def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        context.ensure_object(_Settings).debug = True
+        context.ensure_object(dict)["debug"] = True
 
 
 def add_debug_option(command: click.Command) -> None:
@@ -105,7 +97,7 @@ def add_debug_option(command: click.Command) -> None:
 
 def one_line_errors(command: click.Command, *args: Any, **options: Any) -> NoReturn:
     """Run a command as a program: `STATUSES`, and one line on standard error but for status 0."""
-    settings = _Settings()
+    settings: dict[str, bool] = {}
     warnings.formatwarning = _warning_line
     try:
         guard_standard_output()
@@ -116,7 +108,7 @@ def one_line_errors(command: click.Command, *args: Any, **options: Any) -> NoRet
         complain(f"eightfold: {stop}")
         status = stop.code
     except Exception as error:
-        status = _complaint(error, settings.debug)
+        status = _complaint(error, "debug" in settings)
     sys.exit(status if isinstance(status, int) else 0)
 
 

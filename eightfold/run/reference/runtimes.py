@@ -219,15 +219,12 @@ def _loaded_files(module: str) -> set[str]:
     names = [name for name in sys.modules if f"{name}.".startswith(f"{module}.")]
     found = {getattr(sys.modules[name], "__file__", None) for name in names}
     files = {os.path.realpath(file) for file in found if file}
-    folders = tuple(f"{place}{os.sep}" for place in map(os.path.realpath, _folders(module)))
+    places = map(os.path.realpath, getattr(sys.modules[module], "__path__", ()))
+    folders = tuple(f"{place}{os.sep}" for place in places)
     with contextlib.suppress(OSError):
         mapped = (line.split(maxsplit=5) for line in _MAPS.read_text("utf-8").splitlines())
         files |= {words[5] for words in mapped if len(words) == 6 and words[5].startswith(folders)}
     return files
-
-
-def _folders(module: str) -> list[str]:
-    return list(getattr(sys.modules[module], "__path__", ()))
 
 
 def _intact(package: Distribution, files: set[str]) -> set[str]:
