@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ from eightfold.importer.network import Layer, Network, Refusal, Refused, refusal
 from eightfold.importer.ranges import absorb
 
 Method = Literal["max", "percentile", "kl"]
-
-METHODS: tuple[Method, ...] = get_args(Method)
 """How a threshold comes from the magnitudes of values: see `Histogram.threshold`."""
 
 SUFFIXES = (".tflite", ".onnx", ".xml")

@@ -589,23 +589,19 @@ class Session(Closing):
                     known = index in result.tensors
                     (result.unread if known else result.undefined).append(index)
                     continue
-                got = result.tensors[index], expected[index]
-                different = np.argwhere(differences(graph, operator, *got))
-                if not len(different) and differ(*got).any():
-                    result.near.append(index)
+                got, wanted, record = result.tensors[index], expected[index], tensors[index]
+                different = np.argwhere(differences(graph, operator, got, wanted))
                 report.mismatches += len(different)
-                tensors[index].compared = True
-                tensors[index].different = len(different)
-                if not len(different):
-                    continue
-                place = tuple(different[0].tolist())
-                got, wanted = str(result.tensors[index][place]), str(expected[index][place])
-                tensors[index].first = (place, got, wanted)
-                if result.first_mismatch is None:
-                    result.first_mismatch = (
-                        f"first at operator {operator.index} {operator.name}, tensor {index} "
-                        f"{list(place)}: {got}, {runtime.title} {wanted}"
+                record.compared, record.different = True, len(different)
+                if len(different):
+                    place = tuple(different[0].tolist())
+                    record.first = place, str(got[place]), str(wanted[place])
+                    result.first_mismatch = result.first_mismatch or (
+                        f"first at {operator}, tensor {index} {list(place)}: {got[place]!s}, "
+                        f"{runtime.title} {wanted[place]!s}"
                     )
+                elif differ(got, wanted).any():
+                    result.near.append(index)
 
 
 def _expect_the_same(result: RunResult, undisturbed: Arrays) -> None:

@@ -2,7 +2,7 @@
 
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from eightfold.compiler.tpu_mlir.network import Program
 from eightfold.golden.tpu_mlir.numbers import to_int8
 from eightfold.importer import Refused
 from eightfold.importer.network import Layer, Network
-from eightfold.importer.tpu_mlir import METHODS, Histogram, Method, backward, import_program
+from eightfold.importer.tpu_mlir import Histogram, Method, backward, import_program
 from eightfold.run.simulate import run_program
 from eightfold.target.config import PRESETS
 from tests.support.command import Call, refusal
@@ -93,7 +93,7 @@ def test_every_value_on_the_machine_is_goldens(
         np.testing.assert_array_equal(found[index], to_int8(golden[index]), err_msg=f"{index}")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", get_args(Method))
 def test_the_result_is_near_float(files: Path, method: Method) -> None:
     made = imported(files, method)
     with np.load(files / "samples.npz") as samples:
@@ -132,7 +132,7 @@ def test_kl_of_what_fills_all_levels_alike_is_the_largest() -> None:
     assert histogram.threshold("kl") == pytest.approx(1, abs=0.001)
     nothing = Histogram()
     nothing.add(np.zeros(3))
-    assert [nothing.threshold(method) for method in METHODS] == [0, 0, 0]
+    assert [nothing.threshold(method) for method in get_args(Method)] == [0, 0, 0]
 
 
 def test_backward_calibration_goes_from_the_last_of_joined_values() -> None:
