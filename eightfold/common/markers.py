@@ -25,6 +25,11 @@ def replace_between(text: str, name: str, content: str) -> str:
     return f"{head}{found}\n{content}{found_end}{tail}"
 
 
+def between(text: str, name: str) -> str:
+    """Return what is between the markers of ``name``; nothing if they are missing."""
+    return text.partition(f"{begin(name)}\n")[2].partition(end(name))[0]
+
+
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], text: int | None = None) -> str:
     """Return a Markdown table, the first ``text`` columns to the left, the others to the right.
 

@@ -14,13 +14,14 @@ from eightfold.common.files import IMPORT_ROOT, write_file
 from eightfold.common.program import one_line_errors
 from eightfold.common.terminal import terminal_progress
 from eightfold.isa.document import isa_document
-from lab.documents import evidence, kit, others, tables, throughput
+from lab.documents import evidence, figures, kit, others, tables, throughput
 from lab.documents.part import Part
 
 
 def _parts() -> Iterator[Part]:
     yield Part("isa", Path("docs/isa.md"), lambda text: isa_document())
     yield from (*tables.TABLES, *kit.TABLES, *throughput.parts(), *evidence.parts(), *others.PARTS)
+    yield figures.EFFICIENCY
 
 
 PARTS = {part.name: part for part in _parts()}

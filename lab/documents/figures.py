@@ -6,10 +6,12 @@ of. Where the compiler leaves out channels, it runs with all of them too. Cycles
 are estimates, without simulation, of networks that are compiled for the memory.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any, Literal
 
 import click
@@ -17,7 +19,7 @@ import click
 from eightfold.common.errors import HardwareError, InputError
 from eightfold.common.extras import needs_extra, require_module
 from eightfold.common.files import IMPORT_ROOT, write_file
-from eightfold.common.markers import markdown, replace_between
+from eightfold.common.markers import between, markdown, replace_between
 from eightfold.common.program import CONFIG_HELP, one_line_errors
 from eightfold.common.terminal import terminal_progress
 from eightfold.compiler.passes import prepare
@@ -28,7 +30,7 @@ from eightfold.run.report.result import OperatorReport, RunResult, mac_limit
 from eightfold.run.session import Session
 from eightfold.target.config import AcceleratorConfig
 from eightfold.target.memory import PROFILES, MemoryTiming
-from lab.documents.part import number, percent
+from lab.documents.part import number, percent, table_part
 
 CHART = Path("docs/images/cycles.svg")
 
@@ -368,6 +370,77 @@ def memory_table(networks: Iterable[tuple[str, Graph]], configs: Sequence[str]) 
         for config in configs
     ]
     return markdown(("network", "preset", *(f"`{name}`" for name in PROFILES)), rows, text=2)
+
+
+SYNTHESIS = Path("docs/synthesis.md")
+
+MULTIPLIER_LUTS = 66
+"""LUTs that a multiplier block counts as in the last column: what its product takes in LUTs."""
+
+ROUTED = re.compile(
+    r"accelerator \| (\w+) \([^|]*\| LFE5U-85F, [^|]*"
+    r"\| (?P<luts>\d+) \| \d+ \| (?P<dsps>\d+) \| \d+ \| (?P<mhz>\d+) / "
+)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A size of the accelerator: the worst clock in MHz, rounded down, and its area."""
+
+    mhz: int
+    luts: int
+    dsps: int
+
+    def per_second(self, cycles: Mapping[str, int]) -> float:
+        """Return the inferences per second: the geometric mean over networks, by their cycles."""
+        return geometric_mean(1e6 * self.mhz / count for count in cycles.values())
+
+
+def efficiency_table() -> str:
+    """Return a row for each preset that is routed and whose cycles are in README's table."""
+    readme = (IMPORT_ROOT / "README.md").read_text("utf-8")
+    routed = machines((IMPORT_ROOT / SYNTHESIS).read_text("utf-8"))
+    head = ("preset", "MHz", "inferences per second", "per 1,000 LUTs", "multipliers weighted")
+    rows = []
+    for preset, cycles in cycles_by_preset(readme).items():
+        if machine := routed.get(preset):
+            rate = machine.per_second(cycles)
+            weighted = machine.luts + MULTIPLIER_LUTS * machine.dsps
+            each = (f"{1000 * rate / luts:.1f}" for luts in (machine.luts, weighted))
+            rows.append((f"`{preset}`", str(machine.mhz), number(int(rate)), *each))
+    return markdown(head, rows, text=1)
+
+
+def cycles_by_preset(readme: str) -> dict[str, dict[str, int]]:
+    """Return the cycles of each network of MLPerf Tiny as `eightfold run` computes it."""
+    head, _, *rows = between(readme, "cycles table").splitlines()
+    labels = _cells(head)[2:-1]
+    found: dict[str, dict[str, int]] = {}
+    for row in rows:
+        name, _, *cells, _ = _cells(row)
+        if preset := re.fullmatch(r"\*\*Eightfold `(\w+)`\*\*", name):
+            columns = dict(zip(labels, cells, strict=True))
+            found[preset[1]] = {
+                network.label: int(re.sub(r"\D", "", text))
+                for network in NETWORKS
+                if (text := columns.get(f"{network.label} {LIVE}", columns[network.label]))
+            }
+    return found
+
+
+def machines(page: str) -> dict[str, Machine]:
+    """Return what is routed on ECP5, by preset."""
+    found = ROUTED.finditer(between(page, "synthesis table"))
+    return {row[1]: Machine(int(row["mhz"]), int(row["luts"]), int(row["dsps"])) for row in found}
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+EFFICIENCY = table_part("efficiency", SYNTHESIS, efficiency_table)
+"""Made of two tables that commands have written: README's of cycles (``make figures``), and that of
+clock and area (``eightfold synth --docs``)."""
 
 
 def write_documents(measurements: Sequence[Measurement], memories: str, root: Path) -> None:

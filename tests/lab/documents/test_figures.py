@@ -288,3 +288,34 @@ def test_chart_is_the_same_each_time_and_has_every_operator() -> None:
     assert drawn == figures.chart(measured)
     assert "<dc:date>" not in drawn
     assert drawn.count("0 CONV_2D") >= 2 and "KWS on base: 40 cycles" in drawn
+
+
+CYCLES_TABLE = """
+<!-- cycles table: begin -->
+|  | MACs per cycle | KWS | VWW | VWW live | IC | AD | Figure is |
+|---|--:|--:|--:|--:|--:|--:|--:|
+| **Eightfold `nano`** | 16 | **100** | **500** | **200** | **400** | **1,600** | RTL simulation |
+| Another machine | 64 | 1 | 1 |  | 1 | 1 | estimate |
+<!-- cycles table: end -->
+"""
+
+SYNTHESIS_TABLE = """
+<!-- synthesis table: begin -->
+| lane | nano (4x4, infer) | LFE5U-85F, speed 6 | 1877 | 1389 | 8 | 1 | 143 / 149 | 3 | 10 + 31 |
+| accelerator | nano (4x4, infer) | LFE5U-85F, speed 6 | 2000 | 3 | 10 | 4 | 100 / 105 | 3 | 1 + 2 |
+| accelerator | nano (4x4, infer) | XC7A100T | 7 | 7 | 7 | 7 | not routed |  | 416 |
+| accelerator | base (16x16, rows) | LFE5U-85F | 8 | 8 | 8 | 8 | not routed |  | 416 |
+<!-- synthesis table: end -->
+"""
+
+
+def test_cycles_are_those_without_channels_that_nobody_reads() -> None:
+    cycles = figures.cycles_by_preset(CYCLES_TABLE)
+    assert cycles == {"nano": {"KWS": 100, "VWW": 200, "IC": 400, "AD": 1600}}
+
+
+def test_the_mean_is_geometric_and_the_area_that_of_the_routed_accelerator() -> None:
+    machines = figures.machines(SYNTHESIS_TABLE)
+    assert machines == {"nano": figures.Machine(mhz=100, luts=2000, dsps=10)}
+    rate = machines["nano"].per_second({"KWS": 100, "VWW": 200, "IC": 400, "AD": 800})
+    assert rate == pytest.approx(1e8 / (100 * 200 * 400 * 800) ** 0.25)
