@@ -183,11 +183,11 @@ def _simulate(
     own = distances(config, [command.instruction for command in issued])
     matrix = Matrix(clock, config, (weights, parameters), memory.scratchpad, finish, own)
     units = {
-        (Opcode.MOVE, Opcode.GATHER): Mover(clock, config, memory, finish),
-        (Opcode.MATRIX,): matrix,
-        (Opcode.VECTOR,): Vector(clock, config, memory.scratchpad, finish),
-        (Opcode.WEIGHTS,): weights,
-        (Opcode.PARAMETERS,): parameters,
+        (Opcode.MOVE, Opcode.GATHER): Mover(clock, config, memory, finish).accept,
+        (Opcode.MATRIX,): matrix.accept,
+        (Opcode.VECTOR,): Vector(clock, config, memory.scratchpad, finish).accept,
+        (Opcode.WEIGHTS,): weights.accept,
+        (Opcode.PARAMETERS,): parameters.accept,
     }
     sequencer.begin(memory.read, units)
     clock.run()

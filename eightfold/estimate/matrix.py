@@ -40,7 +40,7 @@ class WeightBuffers:
     their use."""
 
     def __init__(self, clock: Clock, config: AcceleratorConfig, port: ReadPort) -> None:
-        self.clock, self.config = clock, config
+        self.config = config
         unit = min(config.weight_word, config.port)
         self._parts = config.weight_word // unit
         depth = config.weight_buffer // config.port
@@ -82,7 +82,7 @@ class ParameterBanks:
     their use."""
 
     def __init__(self, clock: Clock, config: AcceleratorConfig, port: ReadPort) -> None:
-        self.clock, self.config = clock, config
+        self.config = config
         self._unit = min(RECORD, config.port)
         units = config.port // self._unit
         self._fetch = Fetch(clock, port, MODEL, timing.PARAMETER_BEATS, units, yields=True)
@@ -174,8 +174,7 @@ class Matrix:
         self.weights, self.parameters = constants
         self.latency = timing.array_latency(config)
         self.turns = config.turns
-        self._jobs: deque[Job] = deque()
-        self._walks = False
+        self._job: Job | None = None
         self._changed = Change(clock)
         self._free = 0  # the walk may take a command
         self._read = 0  # by when the last vector that was read could be issued
@@ -190,19 +189,18 @@ class Matrix:
         clock.start(self._run())
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
-        while self._walks:
+        while self._job:
             yield self._changed
         taken = max(cycle, self._free)
-        self._walks = True
-        self._jobs.append(Job(index, command, taken, self.distances[index]))
+        self._job = Job(index, command, taken, self.distances[index])
         self._changed.tell()
         return taken
 
     def _run(self) -> Process[None]:
         while True:
-            while not self._jobs:
+            while not self._job:
                 yield self._changed
-            yield from self._execute(self._jobs.popleft())
+            yield from self._execute(self._job)
 
     def _execute(self, job: Job) -> Process[None]:
         self._read = max(self._read, job.taken + timing.MATRIX_WALK + self.BEFORE - 1)
@@ -228,7 +226,7 @@ class Matrix:
                 self._swap = start
                 results = job.fires and number == job.passes - 1
                 yield from self._issue(job, start, job.rows if results else ((job.vectors, 0),))
-        self._walks = False
+        self._job = None
         self._free = self._read - self.BEFORE + 1
         self._changed.tell()
         self.clock.start(self._complete(job), self._issued)

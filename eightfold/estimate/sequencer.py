@@ -3,7 +3,6 @@
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
@@ -16,12 +15,8 @@ WORD = 4
 """Bytes of a word of the command stream."""
 
 
-class Unit(Protocol):
-    """What executes the commands of some opcodes."""
-
-    def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
-        """Return when a command that is offered in ``cycle`` is taken."""
-        ...
+Accept = Callable[[int, Issued, int], Process[int]]
+"""Returns when a unit takes a command of an index that is offered in a cycle."""
 
 
 class Queue:
@@ -31,9 +26,9 @@ class Queue:
     """
 
     def __init__(
-        self, clock: Clock, capacity: int, unit: Unit, start: Callable[[int, int], Process[int]]
+        self, clock: Clock, capacity: int, take: Accept, start: Callable[[int, int], Process[int]]
     ) -> None:
-        self.capacity, self._unit, self._start = capacity, unit, start
+        self.capacity, self._take, self._start = capacity, take, start
         self._accepted: deque[tuple[int, Issued, int]] = deque()
         self._more, self._moved = Change(clock), Change(clock)
         self._words = 0
@@ -70,7 +65,7 @@ class Queue:
             complete = max(cycle + timing.ASSEMBLE, free + command.command.words)
             yield complete
             offered = yield from self._start(index, complete)
-            taken = yield from self._unit.accept(index, command, offered)
+            taken = yield from self._take(index, command, offered)
             free = taken + 1
             self._taken.append(taken)
             self._moved.tell()
@@ -93,11 +88,11 @@ class Sequencer:
         self._changed = Change(clock)
         self._ends = {engine: deque([0] * timing.FLIGHT) for engine in Engine}
 
-    def begin(self, port: ReadPort, units: Mapping[tuple[Opcode, ...], Unit]) -> None:
-        """Start a run; ``units`` by the commands that they execute."""
+    def begin(self, port: ReadPort, units: Mapping[tuple[Opcode, ...], Accept]) -> None:
+        """Start a run; what accepts commands for ``units``, by those that they execute."""
         queues: dict[Opcode, Queue] = {}
-        for opcodes, unit in units.items():
-            queue = Queue(self.clock, self.config.command_queue, unit, self._may_start)
+        for opcodes, accept in units.items():
+            queue = Queue(self.clock, self.config.command_queue, accept, self._may_start)
             queues |= dict.fromkeys(opcodes, queue)
         words = self.config.port // WORD
         fetch = Fetch(self.clock, port, COMMANDS, timing.COMMAND_BEATS, words, yields=False)
