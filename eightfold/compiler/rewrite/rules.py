@@ -1,7 +1,6 @@
 """The exact rules, in the order in which they are applied; those on whole operators are here."""
 
 from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -118,28 +117,19 @@ def _kind(tensor: Tensor) -> tuple[Hashable, ...]:
     return (tensor.shape, tensor.dtype.str, codes)
 
 
-@dataclass(frozen=True)
-class Rule:
-    """``apply`` changes a draft wherever the rule fits; ``text`` says in a line what it does."""
+RULES: dict[str, Callable[[Draft], None]] = {
+    "unused": drop_unused,
+    "constants": fold,
+    "equal": merge_equal,
+    "moves": tidy,
+    "tables": compose,
+    "clamps": clamp,
+    "padding": pad,
+    "channels": compact,
+}
+"""By their names, in the order in which they are applied; each changes a draft wherever it fits.
 
-    name: str
-    text: str
-    apply: Callable[[Draft], None]
-
-
-RULES = (
-    Rule("unused", "operators from which no output comes are left out", drop_unused),
-    Rule("constants", "what depends on constants alone is computed once, by golden", fold),
-    Rule("equal", "operators that do the same to the same are computed once", merge_equal),
-    Rule("moves", "what only moves elements is dropped, merged, or moved back", tidy),
-    Rule("tables", "functions of one byte that follow each other become one table", compose),
-    Rule("clamps", "RELU and its like go into the requantizer before them", clamp),
-    Rule("padding", "convolutions pad for the PAD or PADV2 before them", pad),
-    Rule("channels", "channels that are constant or that nobody reads are not computed", compact),
-)
-"""Each computes the same outputs as before, bit for bit."""
-
-NAMES = tuple(rule.name for rule in RULES)
+What is computed is the same as before, bit for bit."""
 
 ALL = "all"
 """Stands for every rule where rules are left out."""
@@ -147,8 +137,8 @@ ALL = "all"
 
 def unknown_rule(names: Collection[str]) -> str | None:
     """Return what is wrong with names of rules: the first that is none, and all there are."""
-    if unknown := sorted(set(names) - {*NAMES, ALL}):
-        return f"there is no rule {unknown[0]!r}; rules are {', '.join((*NAMES, ALL))}"
+    if unknown := sorted(set(names) - {*RULES, ALL}):
+        return f"there is no rule {unknown[0]!r}; rules are {', '.join((*RULES, ALL))}"
     return None
 
 
@@ -161,7 +151,7 @@ def rewrite(
     kernels to equal where they differ; ``without``: names of rules that are not applied, or `ALL`.
     """
     draft = Draft(graph, reference)
-    for rule in RULES:
-        if not {rule.name, ALL} & set(without):
-            rule.apply(draft)
+    for name, apply in RULES.items():
+        if not {name, ALL} & set(without):
+            apply(draft)
     return draft.rewritten()

@@ -10,7 +10,7 @@ from eightfold.compiler import Compiled, best_cascades, compile_network
 from eightfold.compiler.network import Strategy
 from eightfold.compiler.passes import prepare
 from eightfold.compiler.rewrite.draft import Rewritten, rebuild
-from eightfold.compiler.rewrite.rules import NAMES
+from eightfold.compiler.rewrite.rules import RULES
 from eightfold.golden.quantization import Reference
 from eightfold.isa import Space
 from eightfold.isa.decode import line, read_stream
@@ -80,7 +80,7 @@ def expect_rewritten(
     keep: bool = True,
     reference: Reference = "litert",
     *,
-    rules: Collection[str] = NAMES,
+    rules: Collection[str] = RULES,
 ) -> Rewritten:
     """Rewrite by some rules, compile, run, rebuild, compare with golden; return what was rewritten.
 
@@ -88,7 +88,7 @@ def expect_rewritten(
     these for want of the network's. ``inputs`` are those of `expect_golden`.
     """
     inputs = _inputs(graph, inputs)
-    without = set(NAMES) - set(rules)
+    without = set(RULES) - set(rules)
     prepared = prepare(graph, config, reference, fallback=True, keep=keep, no_rewrite=without)
     rewritten = prepared.rewritten
     values = run_prepared(prepared, inputs, reference)

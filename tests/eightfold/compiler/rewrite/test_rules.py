@@ -11,7 +11,7 @@ import pytest
 from eightfold.common.errors import InputError
 from eightfold.compiler.rewrite import elements, fusion, moves, rules
 from eightfold.compiler.rewrite.draft import Draft
-from eightfold.compiler.rewrite.rules import NAMES, rewrite
+from eightfold.compiler.rewrite.rules import RULES, rewrite
 from eightfold.model import Graph, Operator
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
@@ -46,12 +46,12 @@ def test_many_networks_equal_golden(network: Callable[[int], Graph], part: int) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", NAMES)
+@pytest.mark.parametrize("rule", RULES)
 def test_a_rule_alone_equals_golden(rule: str) -> None:
     applied = 0
     for seed in count():
         graph = redundant_network(seed)
-        rewritten = rewrite(graph, without=set(NAMES) - {rule})
+        rewritten = rewrite(graph, without=set(RULES) - {rule})
         if rewritten.applied:
             expect_rewritten(graph, PRESETS["nano"], seed, rules=[rule])
             applied += 1
