@@ -223,17 +223,12 @@ class Draft:
         numbers = sorted(self._readers.get(tensor, ()), key=self._order.__getitem__)
         return [self._operators[number] for number in numbers]
 
-    def between(self, tensor: int) -> bool:
-        """Return whether one operator computes a tensor and one other is all that reads it."""
-        return (
-            tensor in self._producers
-            and len(self.readers(tensor)) == 1
-            and tensor not in self.outputs()
-        )
-
     def producer(self, tensor: int) -> Operator | None:
-        """Return the operator that computes a tensor that is `between`; None if it is not."""
-        return self._operators[self._producers[tensor]] if self.between(tensor) else None
+        """Return the operator that computes a tensor; None unless only one other reads it."""
+        if len(self.readers(tensor)) != 1 or tensor in self.outputs():
+            return None
+        number = self._producers.get(tensor)
+        return None if number is None else self._operators[number]
 
     def merge(self, rule: str, first: Operator, merged: Operator, text: str = "") -> None:
         """Put an operator in the place of that of its number and of the one before, and say so."""
