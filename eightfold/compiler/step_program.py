@@ -7,7 +7,7 @@ variable, or where the old value is asked for too, it comes over the old one at 
 stream, by a copy.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 
@@ -181,15 +181,6 @@ class Chains:
         self.parts = [row_wise(step, program.storage, program.image) for step in program.steps]
         self.schedules: dict[Hashable, Schedule | None] = {}
         self._last = {storage: steps[-1] for storage, steps in program.touching().items()}
-
-    def runs(self) -> Iterator[range]:
-        """Yield the longest runs of steps that can be one cascade, two steps at least."""
-        first = 0
-        for behind in range(1, len(self.parts) + 1):
-            if behind == len(self.parts) or not self.is_feasible(range(first, behind + 1)):
-                if behind - first > 1 and self.is_feasible(range(first, behind)):
-                    yield range(first, behind)
-                first = behind
 
     def is_feasible(self, steps: range) -> bool:
         """Return whether consecutive steps can be one cascade."""

@@ -42,8 +42,15 @@ class Forced:
         )
 
     def runs(self, chains: Chains) -> list[range]:
-        """Return the steps that are to be cascades."""
-        return list(chains.runs())
+        """Return the steps that are to be cascades: the longest runs of two at least."""
+        found = []
+        first = 0
+        for behind in range(1, len(chains.parts) + 1):
+            if behind == len(chains.parts) or not chains.is_feasible(range(first, behind + 1)):
+                if behind - first > 1 and chains.is_feasible(range(first, behind)):
+                    found.append(range(first, behind))
+                first = behind
+        return found
 
     def __call__(
         self,
@@ -89,7 +96,7 @@ class AtRandom(Forced):
     def runs(self, chains: Chains) -> list[range]:
         """Return parts of the longest runs."""
         found = []
-        for run in chains.runs():
+        for run in super().runs(chains):
             first = run.start
             while first < run.stop - 1:
                 steps = range(first, self.random.randint(first + 2, run.stop))
