@@ -95,12 +95,7 @@ class PlaceAndRoute:
         delays = ["--sdf", f"{self.name}.placed.sdf"] if estimates else []
         return [*self._common, *options, *files, *delays]
 
-    @property
-    def router(self) -> list[str]:
-        """Return nextpnr's options for the routing."""
-        return self.router_of(self.placed, self.name)
-
-    def router_of(self, netlist: str, stem: str) -> list[str]:
+    def router(self, netlist: str, stem: str) -> list[str]:
         """Return nextpnr's options for the routing of a placed netlist into files ``stem.*``."""
         options = ["--json", netlist, "--no-pack", "--no-place"]
         report = ["--report", f"{stem}.report.json", "--detailed-timing-report"]
@@ -135,7 +130,8 @@ def place_and_route(run: PlaceAndRoute, key: str, stage: Stage, rounds: int = RO
     """
     rounds = rounds if run.relocates else 0
     steps = own_steps("paths", "relocate") if rounds else []
-    routing = digest_of(_placement(run, key), *run.router, *(steps if run.routes_once else []))
+    router = run.router(run.placed, run.name)
+    routing = digest_of(_placement(run, key), *router, *(steps if run.routes_once else []))
 
     def relocate() -> tuple[str, int]:
         names = f"{run.name}.placed", f"{run.name}.moved"
@@ -205,7 +201,7 @@ def _route(
     def route() -> dict[str, Any]:
         begin = time.monotonic()
         name, moved = netlist()
-        warnings = _nextpnr(run, run.router_of(name, stem), f"{stem}.log", stage)["warnings"]
+        warnings = _nextpnr(run, run.router(name, stem), f"{stem}.log", stage)["warnings"]
         found = json.loads((run.folder / f"{stem}.report.json").read_text(encoding="utf-8"))
         mhz, path = timing_of(found, run.device.clock)
         seconds = time.monotonic() - begin
