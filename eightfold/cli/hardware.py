@@ -125,7 +125,7 @@ def _descriptions(folder: Path, configs: dict[str, AcceleratorConfig], prefix: s
     check = {config: [*contents, *files] for config, files in own.items()}
     for files in (*own.values(), packages.VIVADO_FILES):
         contents |= files
-    contents[packages.FILE_LIST] = packages.file_list([f"accelerator-{default}.v"])
+    contents[packages.FILE_LIST] = f"accelerator-{default}.v\n"
     contents[packages.CORE] = packages.fusesoc_core(list(configs), default, prefix, check)
     paths = {folder / name: content for name, content in contents.items()}
     write_files(paths)

@@ -24,6 +24,9 @@ OUT_OF_CONTEXT = (
 """For a project: ports become no pads."""
 
 FILE_LIST = f"{PREFIX}.f"
+"""What simulators read with ``-f`` in the folder of the sources.
+
+Files of several configurations have modules of the same names, so it names one."""
 CORE = f"{PREFIX}.core"
 CHECK = "check"
 """The folder of the program that the simulation target runs."""
@@ -33,20 +36,10 @@ VIVADO_FILES = {"clock.xdc": CONSTRAINTS, "out_of_context.tcl": OUT_OF_CONTEXT}
 """Files of the targets for Vivado."""
 
 
-def file_list(sources: Sequence[str]) -> str:
-    """Return what simulators read with ``-f`` in the folder of the sources.
-
-    Files of several configurations have modules of the same names, so a list holds one.
-    """
-    return "".join(f"{source}\n" for source in sources)
-
-
 def model_header(prefix: str) -> str:
     """Return `MODEL_HEADER`."""
     name = f"V{prefix}_accelerator"
-    return f'#include "{name}.h"\n' + (
-        "" if name == "Veightfold" else f"#define Veightfold {name}\n"
-    )
+    return f'#include "{name}.h"\n#define Veightfold {name}\n'
 
 
 def fusesoc_core(
