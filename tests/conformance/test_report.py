@@ -39,7 +39,7 @@ NASTY = "<script>alert(1)</script> & \x00\x1b[31m 'é' `x >>> 1`"
 """What a runtime may say."""
 
 
-def statement(subject: str = "my core") -> Statement:
+def statement() -> Statement:
     """Return a statement: claims that are right, deviate, are incomplete in every way, were not
     asked, and are not claimed."""
     profile = Profile(
@@ -87,7 +87,7 @@ def statement(subject: str = "my core") -> Statement:
         ClaimFinding(claim="MUL", counts={}, diagnosis=("Its limits leave no model of MUL.",)),
         ClaimFinding(claim="networks", counts={CaseOutcome.EXACT: 4}),
     )
-    return Statement(subject=subject, profile=profile, level="smoke", seed=5, findings=findings)
+    return Statement(subject="my core", profile=profile, level="smoke", seed=5, findings=findings)
 
 
 CASES = {

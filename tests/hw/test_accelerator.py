@@ -138,7 +138,7 @@ def test_runs_every_engine_twice_like_the_model(simulator, seed, stall):
     )
     for run, arena in zip(runs, arenas, strict=True):
         assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
-        assert_arena(run.arena, CONFIG, words, model, arena)
+        assert_arena(run.arena, words, model, arena)
         assert run.counters["MATRIX_ISSUE"] == ITEMS["matrix"][1]["x"]
         reads = [(0, 4 * len(words)), *READS]
         assert run.counters["READ_BEATS"] == sum(beats(*each) for each in reads)
@@ -174,7 +174,7 @@ def test_counts_what_the_matrix_engine_waits_for(counter):
         timing=MemoryTiming(latency=200),
     )
     assert (run.done, run.error) == (True, isa.ErrorCode.NONE)
-    assert_arena(run.arena, CONFIG, words, model, arena)
+    assert_arena(run.arena, words, model, arena)
     waits = {name: run.counters[name] for name in LATE}
     assert waits.pop(counter) >= 100
     assert not any(waits.values())

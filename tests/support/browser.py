@@ -69,10 +69,10 @@ class Browser:
         return json.loads(unescape(found[1]))
 
     def screenshot(
-        self, page: Path, target: Path, *, width: int = 1280, height: int = 900, dark: bool = False
+        self, page: Path, target: Path, *, width: int = 1280, dark: bool = False
     ) -> None:
-        """Write a picture of the page's first ``height`` pixels, a ``.png``."""
-        self._open(page, width, dark, f"--screenshot={target}", height=height)
+        """Write a picture of the page's first 900 pixels, a ``.png``."""
+        self._open(page, width, dark, f"--screenshot={target}")
         assert target.exists()
 
     def expect_sound(self, page: Path, folder: Path, widths: Sequence[int] = (400, 1600)) -> None:
@@ -89,7 +89,7 @@ class Browser:
             assert picture.stat().st_size > 10_000
 
     def _open(
-        self, page: Path, width: int, dark: bool, action: str, height: int = 900
+        self, page: Path, width: int, dark: bool, action: str
     ) -> subprocess.CompletedProcess[str]:
         options = [
             "--headless",
@@ -100,7 +100,7 @@ class Browser:
             "--enable-logging=stderr",
             "--v=0",
             f"--user-data-dir={self.folder}",
-            f"--window-size={width},{height}",
+            f"--window-size={width},900",
             f"--blink-settings=preferredColorScheme={0 if dark else 1}",
         ]
         return subprocess.run(

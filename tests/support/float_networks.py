@@ -94,15 +94,15 @@ def mobile(net: FloatNetwork) -> list[str]:
 NETWORKS = {"residual": residual, "gated": gated, "mobile": mobile}
 
 
-def float_network(name: str, folder: Path, seed: int = 0) -> Path:
+def float_network(name: str, folder: Path) -> Path:
     """Write a float network of `NETWORKS`."""
-    net = FloatNetwork(seed)
+    net = FloatNetwork(0)
     return net.save(folder / f"{name}.onnx", *NETWORKS[name](net))
 
 
-def samples(count: int, seed: int = 1) -> NDArray[np.float32]:
+def samples(count: int) -> NDArray[np.float32]:
     """Return inputs, to calibrate and to compare with."""
-    return np.random.default_rng(seed).normal(size=(count, *SHAPE)).astype(np.float32)
+    return np.random.default_rng(1).normal(size=(count, *SHAPE)).astype(np.float32)
 
 
 def quantized_by_nncf(source: Path) -> Path:

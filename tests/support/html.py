@@ -58,9 +58,6 @@ class _Reader(HTMLParser):
         if tag not in _VOID:
             self.open.append(element)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.open[-1].children.append(Element(tag, {n: v or "" for n, v in attrs}))
-
     def handle_endtag(self, tag: str) -> None:
         if tag in [each.tag for each in self.open]:
             while self.open.pop().tag != tag:

@@ -82,21 +82,21 @@ class Windowed(OnApb):
     results: ClassVar[Mapping[str, int | str | Array]] = {"result": 0x20}
 
 
-BASE = 0x4000_0000
+BASE, SIZE = 0x4000_0000, 4096
 
 
-def fetching(port: str, *, batch: int, size: int = 4096) -> MemoryMappedAdapter:
+def fetching(port: str, *, batch: int) -> MemoryMappedAdapter:
     """Return a module that adds accumulator and shift in a memory behind a port."""
     memory = Memory(
         port=port,  # pyright: ignore[reportArgumentType]
         prefix={"axi4": "m_axi_", "wishbone": "m_", "sram": "mem_"}[port],
         base=BASE,
-        size=size,
+        size=SIZE,
         writes={
             Array(BASE + 16, bits=32, stride=8): "accumulator",
             Array(BASE + 20, bits=32, stride=8): "shift",
         },
-        results={"result": Array(BASE + size // 2 + 3, bits=8)},
+        results={"result": Array(BASE + SIZE // 2 + 3, bits=8)},
         latency=1 if port == "sram" else 5,
         word_addresses=port == "wishbone",
     )
@@ -112,7 +112,7 @@ def fetching(port: str, *, batch: int, size: int = 4096) -> MemoryMappedAdapter:
         bus = "apb"
         writes: ClassVar[Mapping[int | Array, Formula]] = {
             0x0: BASE + 16,
-            0x4: BASE + size // 2 + 3,
+            0x4: BASE + SIZE // 2 + 3,
             0x8: "count",
         }
         start = (0xC, 1)
@@ -146,8 +146,8 @@ def expected(count: int = COUNT) -> np.ndarray:
     return bytes_of(cases["accumulator"].astype(np.int64) + cases["shift"])
 
 
-def asked(adapter: OnAxi, simulator: str, count: int = COUNT) -> UnitAnswers:
-    return adapter.answer(columns(count), simulator=simulator, seed=7)
+def asked(adapter: OnAxi, simulator: str) -> UnitAnswers:
+    return adapter.answer(columns(COUNT), simulator=simulator, seed=7)
 
 
 @pytest.mark.parametrize(("bus", "simulator"), SIMULATED)

@@ -44,8 +44,8 @@ def said(vectors: Path, results: Path) -> str:
     return line
 
 
-def of_unit(folder: Path, form: Format = "npz", unit: str = "requantizer") -> Path:
-    write_unit(folder, unit, TFLITE, "smoke", form, 3)
+def of_unit(folder: Path, form: Format = "npz") -> Path:
+    write_unit(folder, "requantizer", TFLITE, "smoke", form, 3)
     suffix = "hex" if form == "c" else form
     shutil.copy(folder / f"expected.{suffix}", folder / f"results.{suffix}")
     return folder

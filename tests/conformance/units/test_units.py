@@ -28,10 +28,10 @@ from eightfold.conformance.units.unit import LEVELS, Column, Level, UnitCases, a
 from eightfold.golden.fixed_point import INT32_MAX, INT32_MIN
 from eightfold.model.builder import ModelBuilder
 from eightfold.run.reference.oracle import Oracle
+from lab.hostile.subject import run_compiled
 from tests.support.conformance.requantizations import UNSEEN
 from tests.support.models.exact_arithmetic import exact_multiply, wrap
 from tests.support.models.single import one_operator
-from tests.support.networks.machine_run import run_compiled
 
 TFLITE = PROFILES["tflite"]
 

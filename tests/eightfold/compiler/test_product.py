@@ -25,7 +25,6 @@ def graph_of(
     shapes: Sequence[Shape],
     output: Shape,
     constant: int | None = None,
-    zero_points: tuple[int, int] = (127, -128),
     scale: float = 90.0,
     **options: bool,
 ) -> Graph:
@@ -33,7 +32,7 @@ def graph_of(
     model = ModelBuilder()
     operands = []
     for place, shape in enumerate(shapes):
-        kind = {"scale": 0.5, "zero_point": zero_points[place]}
+        kind = {"scale": 0.5, "zero_point": (127, -128)[place]}
         if place == constant:
             codes = np.resize(CODES, shape)
             operands.append(model.constant(codes, **kind))

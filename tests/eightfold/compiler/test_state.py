@@ -46,9 +46,9 @@ def swapping() -> bytes:
     return builder.build()
 
 
-def frames_in_memory(stream: Compiled, graph: Graph, frames: int = FRAMES) -> None:
+def frames_in_memory(stream: Compiled, graph: Graph) -> None:
     """Run frames in one arena, of which only the state is kept: other bytes are random before."""
-    batch = [random_values(graph, seed) for seed in range(frames)]
+    batch = [random_values(graph, seed) for seed in range(FRAMES)]
     expected = run_graphs(graph, batch)
     base = len(stream.model)
     memory = np.zeros(base + stream.arena, np.uint8)

@@ -10,14 +10,10 @@ from eightfold.model import Graph
 from eightfold.model.builder import ModelBuilder
 from eightfold.operators import count_macs, load_model, run_graph, run_operator
 from eightfold.target.config import PRESETS, AcceleratorConfig
+from lab.hostile.subject import run_compiled
 from tests.support.models.single import moved, one_operator, transposed
 from tests.support.networks.layers import Layers, Written
-from tests.support.networks.machine_run import (
-    compile_stream,
-    expect_golden,
-    random_values,
-    run_compiled,
-)
+from tests.support.networks.machine_run import compile_stream, expect_golden, random_values
 
 NANO = PRESETS["nano"]
 TINY = NANO.replace(scratchpad=4096)
@@ -35,10 +31,10 @@ def moves(stream: Compiled) -> list[dict[str, int]]:
     ]
 
 
-def branching_network(scale: float = 0.1) -> Graph:
+def branching_network() -> Graph:
     """Return SPLIT, TRANSPOSE_CONV of one part, PRELU, and LESS of both, and SHAPE."""
     rng = np.random.default_rng(7)
-    net = Written(scale, 3)
+    net = Written(0.1, 3)
     split = [net.integers(3), net.given(1, 5, 4, 6)]
     first, second = net.add_several("SPLIT", split, net.usual, {"num_splits": 2})
     weights = net.constant(rng.integers(-127, 128, (3, 3, 3, 3), np.int8), scale=0.02)

@@ -17,9 +17,9 @@ from eightfold.golden.tpu_mlir import elementwise, windows
 from eightfold.golden.tpu_mlir import numbers as tpu_mlir
 from eightfold.isa import Combine
 from eightfold.target.config import PRESETS
+from lab.hostile.subject import run_compiled
 from tests.eightfold.compiler.test_compiler import TIGHT
 from tests.support.models.exact_arithmetic import per_tensor
-from tests.support.networks.machine_run import run_compiled
 from tests.support.networks.tpu_mlir import (
     CODES,
     FORMS,

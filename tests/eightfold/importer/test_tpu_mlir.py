@@ -15,9 +15,9 @@ from eightfold.importer.network import Layer, Network
 from eightfold.importer.tpu_mlir import Histogram, Method, backward, import_program
 from eightfold.run.simulate import run_program
 from eightfold.target.config import PRESETS
+from lab.hostile.subject import run_compiled
 from tests.support.command import Call, refusal
 from tests.support.float_networks import float_network, samples
-from tests.support.networks.machine_run import run_compiled
 
 openvino = pytest.importorskip("openvino")
 ops: Any = pytest.importorskip("openvino.opset13")

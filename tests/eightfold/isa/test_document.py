@@ -1,7 +1,6 @@
 """eightfold.h, docs/isa.md, SVD and SystemRDL say what the instruction set says."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from eightfold.isa.headers import c_header
 from eightfold.isa.registers import Access
 from eightfold.isa.shapes import pack
 from tests.support.command import Call
+from tests.support.golden_c.library import compiler
 
 
 def test_the_document_is_up_to_date() -> None:
@@ -139,14 +139,6 @@ def macros() -> dict[str, int]:
     values = re.findall(r"^    EIGHTFOLD_(\w+) = (\d+)", c_header(), re.MULTILINE)
     assert len({name for name, _ in found + values}) == len(found + values), "a name twice"
     return {name: int(value, 0) for name, value in found + values}
-
-
-def compiler(name: str) -> str:
-    """Return the compiler's path, or skip the test."""
-    path = shutil.which(name)
-    if path is None:
-        pytest.skip(f"no {name}")
-    return path
 
 
 @pytest.mark.parametrize(

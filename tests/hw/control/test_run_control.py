@@ -64,9 +64,9 @@ class Bench:
         await self.tick()
         assert not self.get("begin")
 
-    async def over(self, limit=50):
+    async def over(self):
         """Wait until all is held in reset; return the cycles."""
-        for waited in range(limit):
+        for waited in range(50):
             if self.get("reset"):
                 return waited
             await self.tick()

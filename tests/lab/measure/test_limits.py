@@ -13,12 +13,12 @@ from eightfold.isa.decode import CommandError
 from eightfold.model import Graph
 from eightfold.operators import load_model, run_graph
 from eightfold.target.config import PRESETS
+from lab.hostile.subject import run_compiled
 from lab.measure.__main__ import refused_activations
 from lab.measure.series import CATALOGUE
 from tests.support.models.refusals import INT32_INDEX, bilinear, reduced, scattered
 from tests.support.models.single import WINDOW, convolution, moved, one_operator, product
 from tests.support.models.tolerated import BOTH
-from tests.support.networks.machine_run import run_compiled
 
 NANO = PRESETS["nano"]
 

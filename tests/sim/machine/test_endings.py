@@ -33,7 +33,7 @@ def end(words):
 def test_a_legal_program_is_done_and_leaves_what_the_machine_computes():
     found = end(program())
     assert (found.done, found.refusals, found.open, found.free) == (True, frozenset(), False, False)
-    np.testing.assert_array_equal(found.arena, run_model(CONFIG, program(), MODEL, ARENA))
+    np.testing.assert_array_equal(found.arena, run_model(program(), MODEL, ARENA))
     assert str(found) == "done"
 
 

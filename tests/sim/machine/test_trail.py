@@ -24,11 +24,11 @@ def arena_and_model(seed):
 
 def message(words, model, arena, offset):
     """Return the lines about an arena whose byte ``offset`` alone is wrong by one."""
-    actual = run_model(CONFIG, words, model, arena)
-    assert_arena(actual, CONFIG, words, model, arena)
+    actual = run_model(words, model, arena)
+    assert_arena(actual, words, model, arena)
     actual[offset] += 1
     with pytest.raises(AssertionError) as raised:
-        assert_arena(actual, CONFIG, words, model, arena, "run 3: ")
+        assert_arena(actual, words, model, arena, "run 3: ")
     expected = (actual[offset] - 1).astype(np.uint8).view(np.int8)
     return str(raised.value).split("\n  "), int(expected)
 

@@ -76,8 +76,6 @@ def version(place, mask):
 
 
 BEGIN = isa.BEGIN.words
-LOAD = 4 * (isa.BEGIN.words + isa.WEIGHTS.words + isa.PARAMETERS.words)
-LENGTH = 4 * len(program())
 END = len(ITEMS) + 1
 MODEL = random_model(np.random.default_rng(0))
 AT = ITEMS["gather"][1]["indices"]
@@ -192,7 +190,7 @@ def test_faults(simulator, stall):
     for name, start, good in zip(CASES, runs[1::2], done[1::2], strict=True):
         assert good.done, name
         arena = np.asarray(start.inputs[0])
-        assert_arena(good.arena, CONFIG, program(), MODEL, arena, f"after {name}: ")
+        assert_arena(good.arena, program(), MODEL, arena, f"after {name}: ")
 
 
 @pytest.mark.parametrize(
@@ -209,4 +207,4 @@ def test_soft_reset_at_any_time(simulator, seed, stall):
     done = done_of(simulator, runs, seed=seed, stall=stall, limit=10_000)
     for start, result in zip(runs[1::2], done[1::2], strict=True):
         assert result.done
-        assert_arena(result.arena, CONFIG, program(), MODEL, np.asarray(start.inputs[0]))
+        assert_arena(result.arena, program(), MODEL, np.asarray(start.inputs[0]))

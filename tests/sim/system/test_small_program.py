@@ -39,7 +39,7 @@ def run(simulator, seed, count=4, **options):
     )
     for arena, result in zip(arenas, done, strict=True):
         assert result.done
-        assert_arena(result.arena, CONFIG, program(), model, arena)
+        assert_arena(result.arena, program(), model, arena)
     return done
 
 

@@ -8,10 +8,9 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -91,20 +90,12 @@ def make_campaign(path: Path, plan: Plan) -> Folder:
         "stall": None,
         "coverage": plan.coverage is not None,
     }
-    with _clock() as clock:
+    clock = Clock()
+    with mock.patch.object(store, "time", clock):
         folder.create(asked, lambda kept: kept.plan(_units(plan)))
         with folder.store(writable=True) as kept:
             _run(plan, folder, kept, clock)
     return folder
-
-
-@contextmanager
-def _clock() -> Iterator[Clock]:
-    clock = Clock()
-    with mock.patch.object(
-        store, "time", SimpleNamespace(time=clock.time, monotonic=clock.monotonic)
-    ):
-        yield clock
 
 
 def _units(plan: Plan) -> Iterator[Unit]:

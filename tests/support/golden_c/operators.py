@@ -106,12 +106,9 @@ def _binary(name: int) -> Callable[..., Result]:
 
 def window_in_c(window: Window) -> ctypes.Structure:
     """Return a window as the library takes it."""
-    axes = [c.Axis(*fields) for fields in zip(*_geometry(window), strict=True)]
+    geometry = zip(window.kernel, window.stride, window.dilation, strict=True)
+    axes = [c.Axis(*fields) for fields in geometry]
     return c.Window(*axes, {"SAME": 0, "VALID": 1}[window.padding])
-
-
-def _geometry(window: Window) -> tuple[tuple[int, int], ...]:
-    return window.kernel, window.stride, window.dilation
 
 
 def _weighted(

@@ -33,7 +33,7 @@ def random_row_case(rng: np.random.Generator, name: str) -> dict[str, Any]:
     return row_case(name, scale, int(rng.choice([-128, 0, 5, 127])))
 
 
-def row_cases(seed: int, count: int = 8) -> list[dict[str, Any]]:
-    """Return ``count`` random cases of each operator on rows."""
+def row_cases(seed: int) -> list[dict[str, Any]]:
+    """Return eight random cases of each operator on rows."""
     rng = np.random.default_rng(seed)
-    return [random_row_case(rng, name) for name in OPERATORS for _ in range(count)]
+    return [random_row_case(rng, name) for name in OPERATORS for _ in range(8)]

@@ -94,17 +94,16 @@ def random_model(rng: np.random.Generator) -> bytes:
 
 
 def run_model(
-    config: AcceleratorConfig, words: NDArray[np.uint32], model: bytes, arena: NDArray[np.uint8]
+    words: NDArray[np.uint32], model: bytes, arena: NDArray[np.uint8]
 ) -> NDArray[np.uint8]:
     """Return the arena after a run of the machine model."""
-    machine = _machine(Machine, config, model, arena)
+    machine = _machine(Machine, model, arena)
     machine.run(words)
     return machine.spaces[Space.ARENA]
 
 
 def assert_arena(
     actual: NDArray[np.uint8],
-    config: AcceleratorConfig,
     words: NDArray[np.uint32],
     model: bytes,
     arena: NDArray[np.uint8],
@@ -114,7 +113,7 @@ def assert_arena(
 
     The message follows the first wrong byte back through the commands that make it.
     """
-    expected = run_model(config, words, model, arena)
+    expected = run_model(words, model, arena)
     wrong = np.flatnonzero(actual != expected)
     if not wrong.size:
         return
@@ -123,15 +122,13 @@ def assert_arena(
         f"{where}arena: byte {first} of {len(expected)} differs: got {actual[first].view(np.int8)},"
         f" expected {expected[first].view(np.int8)}; {wrong.size} bytes differ"
     )
-    make = partial(_machine, config=config, model=model, arena=arena)
+    make = partial(_machine, model=model, arena=arena)
     raise AssertionError("\n  ".join([text, *explain_arena(make, words, first)]))
 
 
-def _machine(
-    kind: type[Machine], config: AcceleratorConfig, model: bytes, arena: NDArray[np.uint8]
-) -> Machine:
-    start = -(-len(model) // config.port) * config.port
+def _machine(kind: type[Machine], model: bytes, arena: NDArray[np.uint8]) -> Machine:
+    start = -(-len(model) // CONFIG.port) * CONFIG.port
     memory = np.zeros(start + len(arena), np.uint8)
     memory[: len(model)] = list(model)
     memory[start:] = arena
-    return kind(config, memory, (0, len(model)), (start, len(arena)))
+    return kind(CONFIG, memory, (0, len(model)), (start, len(arena)))

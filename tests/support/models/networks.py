@@ -50,7 +50,7 @@ BIASES = (2, 5, 9)
 """Tensors of `person_detect` that state their weights' quantized dimension, and lack it."""
 
 
-def person_detect(dimension: int = 3, name: str | None = None) -> bytes:
+def person_detect(dimension: int = 3) -> bytes:
     """Return a model whose biases, of rank 1, state ``dimension`` as their quantized dimension.
 
     Depthwise and pointwise convolution, average pooling, a convolution to two classes, softmax.
@@ -66,7 +66,7 @@ def person_detect(dimension: int = 3, name: str | None = None) -> bytes:
         product = (scales.astype(np.float64) * np.float64(np.float32(scale_in))).astype(np.float32)
         return [
             b.constant(codes, scale=scales, axis=axis),
-            b.constant(values, scale=product, axis=dimension, name=name),
+            b.constant(values, scale=product, axis=dimension),
         ]
 
     window = {"padding": "SAME", "stride_w": 1, "stride_h": 1}

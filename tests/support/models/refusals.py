@@ -20,7 +20,6 @@ from tests.support.models.single import (
     depthwise,
     moved,
     one_operator,
-    padded,
     pool,
     product,
     softmax,
@@ -258,9 +257,9 @@ _REFUSALS: dict[str, Row] = {
     "SOFTMAX tiny input scale": aborted("multiplier", softmax, scale=2.0**-26),
     "SOFTMAX of 512 equal logits": aborted("512", softmax, length=512, fill=7),
     "MEAN axis out of range": rejected("axes", moved, (2, 2), (2,), [2]),
-    "PAD of rank 6": rejected("rank 5", padded, (1, 1, 1, 1, 1, 1), [[0, 0]] * 6),
-    "PAD negative": rejected("negative", padded, (2, 2), [[0, -1], [0, 0]]),
-    "PAD pairs missing": rejected("pairs", padded, (2, 2), [[0, 1]]),
+    "PAD of rank 6": rejected("rank 5", moved, (1,) * 6, (1,) * 6, [[0, 0]] * 6),
+    "PAD negative": rejected("negative", moved, (2, 2), (2, 2), [[0, -1], [0, 0]]),
+    "PAD pairs missing": rejected("pairs", moved, (2, 2), (2, 2), [[0, 1]]),
     "RESHAPE to another size": rejected("do not fit", moved, (2, 2), (5,), options=FIVE),
     "RESHAPE with two unknown sizes": rejected(
         "not complete", moved, (2, 2), (2, 2), options={"new_shape": [-1, -1]}

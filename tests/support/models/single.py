@@ -124,10 +124,6 @@ def pool(name: str, **options: int) -> bytes:
     return one_operator(name, [(1, 3, 3, 1)], (1, 2, 2, 1), options=window)
 
 
-def padded(shape: tuple[int, ...], paddings: list) -> bytes:
-    return one_operator("PAD", [shape], shape, constants=(np.array(paddings, np.int32),))
-
-
 def depthwise(
     *, weights: tuple = weights_of((1, 1, 1, 3)), bias: tuple | None = None, **options: int
 ) -> bytes:

@@ -21,15 +21,6 @@ from eightfold.sim.machine.accesses import accesses
 from eightfold.target.config import AcceleratorConfig
 from lab.hostile.subject import run_compiled, run_prepared
 
-__all__ = [
-    "compile_stream",
-    "expect_covered",
-    "expect_golden",
-    "expect_rewritten",
-    "random_values",
-    "run_compiled",
-]
-
 Tensors = dict[int, np.ndarray]
 Model = Graph | bytes | Path
 

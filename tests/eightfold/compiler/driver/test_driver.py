@@ -18,8 +18,8 @@ from eightfold.sim.simulator.toolchain import check_simulator, simulator_version
 from eightfold.target.config import PRESETS
 from examples.digits import images
 from examples.digits.network import MODEL_FILE, TEST_FILE
-from tests.eightfold.isa.test_document import compiler
 from tests.support.command import Call
+from tests.support.golden_c.library import compiler
 from tests.support.models.networks import streaming
 
 HERE = Path(__file__).parent

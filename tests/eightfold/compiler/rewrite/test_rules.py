@@ -89,11 +89,11 @@ def transposed(*permutations: tuple[int, ...]) -> Layers:
     return chain.then("LEAKY_RELU", alpha=0.1)
 
 
-def reshaped(*shapes: tuple[int, ...], name: str = "LEAKY_RELU") -> Layers:
+def reshaped(*shapes: tuple[int, ...]) -> Layers:
     chain = images((1, 2, 3, 4))
     for shape in shapes:
         chain.then("RESHAPE", np.array(shape, np.int32), new_shape=shape)
-    return chain.then(name, alpha=0.1)
+    return chain.then("LEAKY_RELU", alpha=0.1)
 
 
 LEFT: dict[str, list[tuple[Layers, list[str]]]] = {
