@@ -74,16 +74,10 @@ def test_quantization_reproduces_the_committed_model_byte_for_byte(weights):
     assert quantize(weights, images.load(network.CALIBRATION_FILE)[0]) == MODEL
 
 
-def test_int8_accuracy_is_the_one_stated():
+def test_the_accuracies_are_those_stated(weights):
     codes, labels = images.load(network.TEST_FILE)
-    correct = int8_correct(MODEL, codes, labels)
-    assert correct_in_readme("int8") == f"{correct} of {len(labels)}"
-
-
-def test_float_accuracy_is_the_one_stated(weights):
-    codes, labels = images.load(network.TEST_FILE)
-    correct = float_correct(weights, codes, labels)
-    assert correct_in_readme("float") == f"{correct} of {len(labels)}"
+    assert correct_in_readme("int8") == f"{int8_correct(MODEL, codes, labels)} of {len(labels)}"
+    assert correct_in_readme("float") == f"{float_correct(weights, codes, labels)} of {len(labels)}"
 
 
 def test_model_is_small_and_its_figures_are_the_ones_stated(weights):

@@ -59,12 +59,13 @@ def query(folder: Path, text: str) -> list[tuple]:
         return connection.execute(text).fetchall()
 
 
-def wait_for_units(folder: Path, process: subprocess.Popen[str]) -> None:
-    """Wait until some units have ended, and not all."""
+def start_and_wait(folder: Path) -> subprocess.Popen[str]:
+    """Start a long campaign, and wait until some of its units have ended, and not all."""
+    process = start(*LONG, "--out", str(folder))
     while process.poll() is None:
         with suppress(sqlite3.Error):
             if query(folder, "SELECT COUNT(*) FROM units WHERE state = 'done'")[0][0] >= 2:
-                return
+                return process
         time.sleep(0.05)
     pytest.fail("it ended before")
 
@@ -86,8 +87,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_ctrl_c_leaves_a_folder_that_resumes(tmp_path: Path, whole: Path) -> None:
     folder = tmp_path / "campaign"
-    process = start(*LONG, "--out", str(folder))
-    wait_for_units(folder, process)
+    process = start_and_wait(folder)
     os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to workers as well
     advice = f"eightfold campaign resume {folder} goes on"
     assert end(process) == (130, "", f"eightfold: interrupted; {advice}\n")
@@ -103,8 +103,7 @@ def test_ctrl_c_leaves_a_folder_that_resumes(tmp_path: Path, whole: Path) -> Non
 @pytest.mark.long  # tests/eightfold/campaign/test_engine.py kills schedulers and workers
 def test_power_taken_away_loses_nothing(tmp_path: Path, whole: Path) -> None:
     folder = tmp_path / "campaign"
-    process = start(*LONG, "--out", str(folder))
-    wait_for_units(folder, process)
+    process = start_and_wait(folder)
     parent = psutil.Process(process.pid)
     for each in (*parent.children(recursive=True), parent):
         with suppress(psutil.NoSuchProcess):
@@ -120,8 +119,7 @@ def test_power_taken_away_loses_nothing(tmp_path: Path, whole: Path) -> None:
 @pytest.mark.long  # dask's own watch of a parent; the power's loss is the shorter test
 def test_its_own_death_takes_its_workers_along(tmp_path: Path) -> None:
     folder = tmp_path / "campaign"
-    process = start(*LONG, "--out", str(folder))
-    wait_for_units(folder, process)
+    process = start_and_wait(folder)
     children = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     end(process)

@@ -4,6 +4,7 @@ import ctypes
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from eightfold.run.session import Session
 from eightfold.target.config import PRESETS
 from lab.hostile.subject import MachineSession
 from tests.support.golden_c.library import compiler
+from tests.support.models.single import one_operator
 from tests.support.networks.layers import Written
 
 
@@ -117,16 +119,13 @@ def test_a_wrong_row_of_float32_is_a_mismatch(monkeypatch: pytest.MonkeyPatch) -
 def test_uint8_to_uint8_equals_the_runtime() -> None:
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        builder = ModelBuilder()
-        scales, zeros = rng.uniform(0.01, 0.2, 2), rng.integers(0, 256, 2)
-        x = builder.input((256,), dtype=np.uint8, scale=scales[0], zero_point=zeros[0])
-        y = builder.tensor((256,), dtype=np.uint8, scale=scales[1], zero_point=zeros[1])
-        builder.operator("QUANTIZE", [x], [y])
-        builder.output(y)
-        codes = np.arange(256, dtype=np.uint8)
+        drawn: Any = {"scales": rng.uniform(0.01, 0.2, 2), "zero_points": rng.integers(0, 256, 2)}
+        types: Any = {"source_dtype": np.uint8, "dtype": np.uint8}
+        model = one_operator("QUANTIZE", [(256,)], (256,), **drawn, **types)
+        given = {0: np.arange(256, dtype=np.uint8)}
         with Session() if seed else MachineSession(config="nano") as session:
-            assert session.run(builder.build(), {x: codes}, compare=True).mismatches == 0
-        assert run_graph(load_int8(builder.build()), {x: codes})[y].dtype == np.uint8
+            assert session.run(model, given, compare=True).mismatches == 0
+        assert run_graph(load_int8(model), given)[1].dtype == np.uint8
 
 
 WRAPPERS = """

@@ -8,8 +8,6 @@ import pytest
 from eightfold.compiler import Compiled
 from eightfold.isa import Vector, Weights
 from eightfold.model import Graph
-from eightfold.model.builder import ModelBuilder
-from eightfold.operators import load_model
 from eightfold.target.config import PRESETS
 from tests.support.networks.layers import Written
 from tests.support.networks.machine_run import compile_stream, expect_golden
@@ -29,19 +27,15 @@ def graph_of(
     **options: bool,
 ) -> Graph:
     """Return a product; input ``constant`` is a constant."""
-    model = ModelBuilder()
+    net = Written(zero_point=-3)
     operands = []
     for place, shape in enumerate(shapes):
-        kind = {"scale": 0.5, "zero_point": (127, -128)[place]}
-        if place == constant:
-            codes = np.resize(CODES, shape)
-            operands.append(model.constant(codes, **kind))
-        else:
-            operands.append(model.input(shape, **kind))
-    result = model.tensor(output, scale=scale, zero_point=-3)
-    model.operator("BATCH_MATMUL", operands, [result], options)
-    model.output(result)
-    return load_model(model.build())
+        net.usual = 0.5, (127, -128)[place]
+        given = net.codes(np.resize(CODES, shape)) if place == constant else net.given(*shape)
+        operands.append(given)
+    result = net.add("BATCH_MATMUL", operands, (scale, -3), options)
+    assert result.shape == output
+    return net.graph(result)
 
 
 def commands(stream: Compiled, kind: type) -> list:

@@ -92,14 +92,14 @@ def test_a_convolution_as_it_reads():
     ]
 
 
-@pytest.mark.parametrize("index", [(0, 0, 2, 0), (0, 0, 0), (0, 0, -1, 0)])
-def test_an_element_that_is_not_there_is_refused(index):
+@pytest.mark.parametrize(
+    ("output", "index", "message"),
+    [
+        *((0, index, ": .* has no element") for index in ((0, 0, 2, 0), (0, 0, 0), (0, 0, -1, 0))),
+        (1, (0, 0, 0, 0), ".*has 1 outputs, none of number 1"),
+    ],
+)
+def test_what_is_not_there_is_refused(output, index, message):
     graph, values = convolution()
-    with pytest.raises(InputError, match=r"operator 0 CONV_2D: .* has no element"):
-        explain_element(graph, graph.operators[0], values, 0, index)
-
-
-def test_an_output_that_is_not_there_is_refused():
-    graph, values = convolution()
-    with pytest.raises(InputError, match="has 1 outputs, none of number 1"):
-        explain_element(graph, graph.operators[0], values, 1, (0, 0, 0, 0))
+    with pytest.raises(InputError, match=rf"operator 0 CONV_2D{message}"):
+        explain_element(graph, graph.operators[0], values, output, index)

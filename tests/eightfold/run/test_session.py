@@ -36,7 +36,7 @@ from tests.support.figures import expect_honest_figures
 from tests.support.hardware.twins import TWINS
 from tests.support.models.mlperf_tiny import NETWORKS, mlperf_tiny
 from tests.support.models.networks import CHANNELS, NEW, person_detect, streaming
-from tests.support.models.single import unary
+from tests.support.models.single import one_operator, unary
 from tests.support.networks.layers import Written
 
 ROOT = IMPORT_ROOT
@@ -186,7 +186,7 @@ def test_wrong_inputs_are_refused(inputs: dict[int, np.ndarray], message: str) -
         session.run(small_model(), inputs)
 
 
-def reshaped() -> ModelBuilder:
+def reshaped() -> bytes:
     """RESHAPE to a shape, and EXPAND_DIMS by an axis that nothing reads, which are inputs."""
     b = ModelBuilder()
     x = b.input((2, 3), scale=0.5)
@@ -194,26 +194,22 @@ def reshaped() -> ModelBuilder:
     b.output(b.tensor((3, 2), scale=0.5))
     b.operator("RESHAPE", [x, sizes], [3])
     b.operator("EXPAND_DIMS", [x, axis], [b.tensor((1, 2, 3), scale=0.5)])
-    return b
+    return b.build()
 
 
-def picked() -> ModelBuilder:
+def picked() -> bytes:
     """GATHER at indices that are an input."""
-    b = ModelBuilder()
-    x, places = b.input((4,), scale=0.5), b.input((2,), dtype=np.int32)
-    b.output(b.tensor((2,), scale=0.5))
-    b.operator("GATHER", [x, places], [2], {"axis": 0})
-    return b
+    return one_operator("GATHER", [(4,)], (2,), computed=[(2,)], options={"axis": 0})
 
 
 ONES = [[1] * 3] * 2
-RIGHT: dict[Callable[[], ModelBuilder], list[object]] = {
+RIGHT: dict[Callable[[], bytes], list[object]] = {
     reshaped: [ONES, [3, 2], -3],
     picked: [[1, 2, 3, 4], [3, 0]],
 }
 """Inputs that fit a model."""
 
-CONTRADICTED: dict[str, tuple[Callable[[], ModelBuilder], list[object], str]] = {
+CONTRADICTED: dict[str, tuple[Callable[[], bytes], list[object], str]] = {
     "shape": (
         reshaped,
         [ONES, [2, 3], 0],
@@ -241,7 +237,7 @@ def test_inputs_that_contradict_the_model_are_refused_before_any_backend_runs(
     name: str, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build, wrong, message = CONTRADICTED[name]
-    model = build().build()
+    model = build()
     graph = load_model(model)
     batch = [
         {i: np.array(a, graph.tensors[i].dtype) for i, a in zip(graph.inputs, arrays, strict=True)}

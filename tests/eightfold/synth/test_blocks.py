@@ -68,18 +68,20 @@ def multiplier(number: int) -> tuple[str, str]:
 RAMS = {"left": ("DP16KD", "X4/Y22/EBR0"), "right": ("DP16KD", "X100/Y46/EBR2")}
 
 
-def test_blocks_that_are_crosswise_exchange_their_places() -> None:
-    logic = {"l": ("TRELLIS_COMB", "X99/Y47/S"), "r": ("TRELLIS_COMB", "X3/Y21/S")}
-    wires = [["left", "l"], ["right", "r"]]
-    found = arrange(placement(RAMS | logic, wires), tries=2000)
-    assert found == {"left": "X100/Y46/EBR2", "right": "X4/Y22/EBR0"}
-
-
-def test_a_block_gets_a_place_that_is_free() -> None:
-    logic = {"l": ("TRELLIS_COMB", "X99/Y23/S"), "r": ("TRELLIS_COMB", "X7/Y47/S")}
-    wires = [["left", "l"], ["right", "r"]]
-    found = arrange(placement(RAMS | logic, wires), tries=2000)
-    assert found == {"left": "X100/Y22/EBR2", "right": "X8/Y46/EBR2"}
+@pytest.mark.parametrize(
+    ("logic", "places"),
+    [
+        (("X99/Y47/S", "X3/Y21/S"), ("X100/Y46/EBR2", "X4/Y22/EBR0")),
+        (("X99/Y23/S", "X7/Y47/S"), ("X100/Y22/EBR2", "X8/Y46/EBR2")),
+    ],
+    ids=["exchange", "a free place"],
+)
+def test_blocks_come_to_the_logic_on_their_wires(
+    logic: tuple[str, str], places: tuple[str, str]
+) -> None:
+    cells = RAMS | {name: ("TRELLIS_COMB", bel) for name, bel in zip("lr", logic, strict=True)}
+    found = arrange(placement(cells, [["left", "l"], ["right", "r"]]), tries=2000)
+    assert found == dict(zip(RAMS, places, strict=True))
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -4,10 +4,10 @@ import pytest
 
 from eightfold.campaign.coverage import AT_LEAST, Bin, Report
 from eightfold.cases.operators import case_rng, random_case
-from eightfold.compiler import compile_network
 from eightfold.operators import load_model, run_graph
 from eightfold.target.config import PRESETS
 from lab.coverage import EXCLUDED, covered, every_bin
+from tests.support.networks.machine_run import compile_stream
 
 ONE, OTHER = Bin("ADD", "rank", "1"), Bin("ADD", "rank", "2")
 
@@ -36,10 +36,9 @@ def test_exclusions_exist_and_have_reasons() -> None:
 def test_an_operator_that_has_run_shows_its_bins() -> None:
     model, inputs = random_case("ADD", case_rng("ADD", 1))
     graph = load_model(model)
-    (segment,) = compile_network(graph, PRESETS["small"], keep=True).segments
-    assert segment.compiled is not None
+    compiled = compile_stream(graph, PRESETS["small"], keep=True)
     results = {t: v for t, v in run_graph(graph, inputs).items() if t not in inputs}
-    hits = covered(graph, segment.compiled, inputs, results)
+    hits = covered(graph, compiled, inputs, results)
     rank = Bin("ADD", "rank", str(len(graph.tensors[graph.operators[0].inputs[0]].shape)))
     assert hits[rank] == 1
     assert set(hits) <= set(every_bin())

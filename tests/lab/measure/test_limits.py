@@ -19,6 +19,7 @@ from lab.measure.series import CATALOGUE
 from tests.support.models.refusals import INT32_INDEX, bilinear, reduced, scattered
 from tests.support.models.single import WINDOW, convolution, moved, one_operator, product
 from tests.support.models.tolerated import BOTH
+from tests.support.networks.machine_run import compile_stream
 
 NANO = PRESETS["nano"]
 
@@ -107,10 +108,8 @@ def test_a_computed_divisor_of_0_is_an_error_of_the_run() -> None:
 
 
 def expect_index_error(graph: Graph, values: dict[int, np.ndarray]) -> None:
-    (segment,) = compile_network(graph, NANO).segments
-    assert segment.compiled is not None
     with pytest.raises(CommandError) as stopped:
-        run_compiled(segment.compiled, graph, values)
+        run_compiled(compile_stream(graph, NANO), graph, values)
     assert stopped.value.code == ErrorCode.INDEX
 
 

@@ -39,7 +39,7 @@ def one_operator(
     """Build ``name`` on inputs of ``shapes``; the last scale and zero point are the outputs'.
 
     Inputs of int32, of shapes ``computed``, and ``constants`` follow: arrays, or (array, scale,
-    zero point, axis). ``order`` permutes them all. Only int8 outputs are quantized.
+    zero point, axis). ``order`` permutes them all. Only outputs of 8 bits are quantized.
     """
     builder = ModelBuilder()
     inputs = [
@@ -53,7 +53,7 @@ def one_operator(
             inputs.append(builder.constant(array, scale=scale, zero_point=zero_point, axis=axis))
         else:
             inputs.append(builder.constant(constant))
-    scale = scales[-1] if dtype == np.int8 else None
+    scale = scales[-1] if dtype in (np.int8, np.uint8) else None
     results = [
         builder.tensor(
             output, scale=scale, zero_point=zero_points[-1], dtype=dtype, name=result_name
