@@ -110,7 +110,7 @@ def found_in(folder: Folder, reference: str) -> Found:
     runtime = RUNTIMES[reference]
     found = Found(folder.facts()["identity"][runtime.title], runtime.lacks)
     with folder.store() as results:
-        if results.waiting():
+        if results.left():
             raise InputError(f"{folder.path}: some cases have not run")
         for (_, operator, _, verdict), count in sorted(results.counts().items()):
             kind = {"passed": "equal", "refused": "refused"}.get(verdict, "drifted")

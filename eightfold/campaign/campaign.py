@@ -126,11 +126,11 @@ def go_on(
     """
     deadline = None if budget is None else time.monotonic() + budget
     with folder.alone(), folder.store(writable=True) as store:
-        if not (waiting := store.waiting()):
+        if not (left := store.left()):
             return "complete"
         with (
             tempfile.TemporaryDirectory(prefix="eightfold-", ignore_cleanup_errors=True) as private,
-            connect(farm, Path(private), units=len(waiting)) as client,
+            connect(farm, Path(private), units=left) as client,
         ):
             engine = Engine(
                 folder=folder,

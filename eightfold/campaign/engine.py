@@ -84,7 +84,7 @@ class Engine:
         """
         verdicts = self.store.verdicts()
         self._before = sum(verdicts.values()) - verdicts["lost"]
-        self._progress.total = sum(self.store.counts().values())
+        self._progress.total = self.store.total_cases()
         self._progress.done = self._before
         self._kept = sum(1 for _ in self.folder.failures.glob("*"))
         self._look()

@@ -181,6 +181,14 @@ class Results(Closing):
         """Return the names of the suites that the units are of."""
         return [name for (name,) in self._rows("SELECT DISTINCT suite FROM units ORDER BY suite")]
 
+    def left(self) -> int:
+        """Return how many units have not ended; lost ones as well."""
+        return int(self._rows("SELECT COUNT(*) FROM units WHERE state != 'done'")[0][0])
+
+    def total_cases(self) -> int:
+        """Return the number of cases of all units, run or not."""
+        return int(self._rows("SELECT COALESCE(SUM(count), 0) FROM units")[0][0])
+
     def counts(self) -> dict[tuple[str, str, str, str], int]:
         """Return numbers of cases by (suite, operator, column, verdict).
 
@@ -331,7 +339,8 @@ class Store(Results):
 
     def waiting(self) -> list[tuple[int, Unit]]:
         """Return the units that have not ended, by their numbers; lost ones as well."""
-        return [(each.number, each.unit) for each in self.units() if each.state != "done"]
+        rows = self._rows("SELECT id, record FROM units WHERE state != 'done' ORDER BY id")
+        return [(number, Unit.from_record(record)) for number, record in rows]
 
     def failed_wait_again(self) -> int:
         """Let units wait in which a case has failed or ended by an exception; return how many."""
