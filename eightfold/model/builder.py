@@ -152,6 +152,7 @@ class ModelBuilder:
         options: Mapping[str, Any] | None = None,
         *,
         intermediates: Sequence[int] = (),
+        version: int | None = None,
     ) -> None:
         """Add a builtin operator.
 
@@ -163,11 +164,12 @@ class ModelBuilder:
         ``options``: fields of the operator's options by their schema names, ``{"padding":
             "SAME"}``; enums as strings or codes. Fields left out keep the schema's defaults.
         ``intermediates``: tensor indices of the scales of what is computed on the way.
+        ``version``: version that the file asks of the operator; None: the lowest. Runtimes only
+            look whether it is registered.
         """
         if name not in schema.OPERATOR_CODES:
             raise ValueError(f"{name}: no such builtin operator")
-        # Of the version that the file asks of it, runtimes only look whether it is registered.
-        key = (schema.OPERATOR_CODES[name], LOWEST_VERSIONS.get(name, 1))
+        key = (schema.OPERATOR_CODES[name], version or LOWEST_VERSIONS.get(name, 1))
         operator = Table(
             "Operator",
             OpcodeIndex=self._codes.setdefault(key, len(self._codes)),
