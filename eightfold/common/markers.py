@@ -18,16 +18,22 @@ def replace_between(text: str, name: str, content: str) -> str:
 
     Raises `ValueError` if the markers are missing.
     """
-    head, found, rest = text.partition(begin(name))
-    _, found_end, tail = rest.partition(end(name))
-    if not (found and found_end):
-        raise ValueError(f"the markers {begin(name)} and {end(name)} are missing")
-    return f"{head}{found}\n{content}{found_end}{tail}"
+    head, _, tail = _parts(text, name)
+    return f"{head}{begin(name)}\n{content}{end(name)}{tail}"
 
 
 def between(text: str, name: str) -> str:
-    """Return what is between the markers of ``name``; nothing if they are missing."""
-    return text.partition(f"{begin(name)}\n")[2].partition(end(name))[0]
+    """Return the lines between the markers of ``name``, as `replace_between` finds them."""
+    return _parts(text, name)[1].lstrip("\n")
+
+
+def _parts(text: str, name: str) -> tuple[str, str, str]:
+    """Return what is before, between and behind the markers of ``name``."""
+    head, found, rest = text.partition(begin(name))
+    content, found_end, tail = rest.partition(end(name))
+    if not (found and found_end):
+        raise ValueError(f"the markers {begin(name)} and {end(name)} are missing")
+    return head, content, tail
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]], text: int | None = None) -> str:

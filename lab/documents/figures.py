@@ -397,33 +397,38 @@ class Machine:
 
 
 def efficiency_table() -> str:
-    """Return a row for each preset that is routed and whose cycles are in README's table."""
+    """Return a row for each preset whose cycles are in README's table."""
     readme = (IMPORT_ROOT / "README.md").read_text("utf-8")
     routed = machines((IMPORT_ROOT / SYNTHESIS).read_text("utf-8"))
     head = ("preset", "MHz", "inferences per second", "per 1,000 LUTs", "multipliers weighted")
     rows = []
     for preset, cycles in cycles_by_preset(readme).items():
-        if machine := routed.get(preset):
-            rate = machine.per_second(cycles)
-            weighted = machine.luts + MULTIPLIER_LUTS * machine.dsps
-            each = (f"{1000 * rate / luts:.1f}" for luts in (machine.luts, weighted))
-            rows.append((f"`{preset}`", str(machine.mhz), number(int(rate)), *each))
+        if (machine := routed.get(preset)) is None:
+            rows.append((f"`{preset}`", "not routed", "", "", ""))
+            continue
+        rate = machine.per_second(cycles)
+        weighted = machine.luts + MULTIPLIER_LUTS * machine.dsps
+        each = (f"{1000 * rate / luts:.1f}" for luts in (machine.luts, weighted))
+        rows.append((f"`{preset}`", str(machine.mhz), number(int(rate)), *each))
     return markdown(head, rows, text=1)
 
 
 def cycles_by_preset(readme: str) -> dict[str, dict[str, int]]:
-    """Return the cycles of each network of MLPerf Tiny as `eightfold run` computes it."""
+    """Return the cycles of each network of MLPerf Tiny as `eightfold run` computes it.
+
+    Raises ValueError if a preset has no figure of one of them.
+    """
     head, _, *rows = between(readme, "cycles table").splitlines()
-    labels = _cells(head)[2:-1]
+    # A network's column of what is live follows its own, whose place it takes.
+    labels = [label.removesuffix(f" {LIVE}") for label in _cells(head)[2:-1]]
     found: dict[str, dict[str, int]] = {}
     for row in rows:
         name, _, *cells, _ = _cells(row)
         if preset := re.fullmatch(r"\*\*Eightfold `(\w+)`\*\*", name):
             columns = dict(zip(labels, cells, strict=True))
             found[preset[1]] = {
-                network.label: int(re.sub(r"\D", "", text))
+                network.label: int(re.sub(r"\D", "", columns[network.label]))
                 for network in NETWORKS
-                if (text := columns.get(f"{network.label} {LIVE}", columns[network.label]))
             }
     return found
 

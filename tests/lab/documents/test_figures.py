@@ -314,6 +314,16 @@ def test_cycles_are_those_without_channels_that_nobody_reads() -> None:
     assert cycles == {"nano": {"KWS": 100, "VWW": 200, "IC": 400, "AD": 1600}}
 
 
+def test_a_preset_that_is_not_routed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text(CYCLES_TABLE.replace("nano", "base"), encoding="utf-8")
+    (tmp_path / figures.SYNTHESIS).write_text(SYNTHESIS_TABLE, encoding="utf-8")
+    monkeypatch.setattr(figures, "IMPORT_ROOT", tmp_path)
+    assert figures.efficiency_table().splitlines()[2:] == ["| `base` | not routed |  |  |  |"]
+
+
 def test_the_mean_is_geometric_and_the_area_that_of_the_routed_accelerator() -> None:
     machines = figures.machines(SYNTHESIS_TABLE)
     assert machines == {"nano": figures.Machine(mhz=100, luts=2000, dsps=10)}
