@@ -116,8 +116,9 @@ def test_estimate_prints_cycles_per_operator(call: Call) -> None:
     assert 0 < report["bus_cycles"] <= report["cycles"]
     assert all((each["utilisation"] or 0) <= 1 for each in report["operators"])
     assert report["clock_mhz"] == MEASURED["base"].mhz
-    out = printed(call, "estimate", MODEL, "--config", "small")
-    assert "small has no measured clock; --clock MHZ gives times." in out
+    out = printed(call, "estimate", MODEL, "--config", "large")
+    assert "large" not in MEASURED
+    assert "large has no measured clock; --clock MHZ gives times." in out
     assert "DEPTHWISE_CONV_2D" in out
     assert "The memory's bus is taken in " in out
 
