@@ -229,8 +229,9 @@ class Loaded:
             "MODEL_SIZE": len(compiled.model),
             "ARENA_BASE": self._arena,
             "ARENA_SIZE": compiled.arena,
-            "TIMEOUT": 100_000,
         }
+        if config.watchdog:
+            self._values["TIMEOUT"] = 100_000
         # A reset from here on changes them, which `run` sees; memory may not be ready behind it.
         for name, value in self._values.items():
             self.write(name, value)
@@ -265,13 +266,14 @@ class Loaded:
         return Result(outputs, cycles)
 
     def compare(self, graph: Graph, seed: int = 0) -> Result:
-        """Run the network, whose model is given, on random inputs.
+        """Run the network, or its first stream, on random inputs of its model, which is given.
 
-        Raises `HardwareError` as `run`, or if an output differs from golden.
+        Raises `HardwareError` as `run`, or if an output of the stream differs from golden.
         """
         inputs = random_inputs(graph, seed)
         (golden,) = run_graphs(graph, [inputs])
-        result = self.run(inputs, {each: graph.tensors[each].nbytes for each in graph.outputs})
+        sizes = {tensor: graph.tensors[tensor].nbytes for tensor in self._compiled.outputs}
+        result = self.run(inputs, sizes)
         for tensor, found in result.outputs.items():
             if found != golden[tensor].tobytes():
                 raise HardwareError(f"output {graph.tensors[tensor].name} differs from golden")

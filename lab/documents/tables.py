@@ -228,7 +228,7 @@ def reason_table() -> str:
 def room_table() -> str:
     """Return a row per room: the first paragraph of what its `__init__` says."""
     divided = [sorted((IMPORT_ROOT / house).iterdir()) for house in ("eightfold", "lab")]
-    rooms = [IMPORT_ROOT / name for name in ("golden", "hw", "sim", "conformance")]
+    rooms = [IMPORT_ROOT / name for name in ("golden", "hw", "sim", "conformance", "boards")]
     rooms += [path for house in divided for path in house if not path.is_symlink()]
     rows = [
         (f"`{room.relative_to(IMPORT_ROOT).as_posix()}/`", first_paragraph(room / "__init__.py"))

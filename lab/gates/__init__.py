@@ -15,8 +15,7 @@ from amaranth.lib import wiring
 
 from eightfold.common.errors import InputError
 from eightfold.common.progress import OnProgress, tell
-from eightfold.rtl import verilog
-from eightfold.rtl.verilog import run_yosys
+from eightfold.rtl.verilog import PACKAGE, recipe, run_yosys
 from eightfold.sim.simulator.cache import cached, content_key
 from eightfold.sim.simulator.sources import AcceleratorSource, Source, Unit, source_of
 from eightfold.synth.device import Device
@@ -163,6 +162,6 @@ def netlist_source(netlist: str) -> AcceleratorSource | None:
 @cache
 def _steps() -> str:
     """Return a hash of all that happens to a module's Verilog, tools included."""
-    rooms = [Path(__file__).parent, verilog.PACKAGE / "synth"]
+    rooms = [Path(__file__).parent, PACKAGE / "synth"]
     texts = [path.read_text("utf-8") for room in rooms for path in sorted(room.rglob("*.py"))]
-    return content_key(texts, verilog.recipe())
+    return content_key(texts, recipe())

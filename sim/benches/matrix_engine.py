@@ -255,8 +255,10 @@ async def vectors_keep_their_distance_from_results(dut: Any) -> None:
         far = distances(config, [job.matrix for job in jobs])[1]
         assert far == {"forwards": count, "backwards": 1, "strided": count}[case]
         jobs[1] = random.job(fields[1] | {"distance": far})
+        before = bench.statuses["drain"]
         await bench.run(jobs)
         support.report({f"{case}, from done to done": bench.done[-1] - bench.done[-2]})
+        support.report({f"{case}, drain": bench.statuses["drain"] - before})
     bench.fill()
     jobs[1] = random.job(jobs[1].fields | {"column0": (count - 1) * lanes, "distance": 9})
     try:

@@ -30,7 +30,7 @@ from eightfold.isa.registers import IDENTIFICATION, configuration_words
 from eightfold.isa.registers import REGISTERS as ALL
 from eightfold.operators import load_int8
 from eightfold.sim.simulator.sources import Unit
-from eightfold.target.config import PRESETS
+from eightfold.target.config import PRESETS, AcceleratorConfig
 from examples.digits.network import MODEL_FILE
 from tests.support.models.mlperf_tiny import mlperf_tiny, models, required
 from tests.support.models.networks import streaming
@@ -43,9 +43,13 @@ CONFIG = PRESETS["nano"]
 class Memory:
     """A bus with a board's registers and memory; its accelerator does what a test says."""
 
-    def __init__(self, at_doorbell: Callable[["Memory"], None] = lambda bus: None) -> None:
-        self.repeats, self._at_doorbell = 0, at_doorbell
-        identity = (IDENTIFICATION, VERSION, *configuration_words(CONFIG))
+    def __init__(
+        self,
+        at_doorbell: Callable[["Memory"], None] = lambda bus: None,
+        config: AcceleratorConfig = CONFIG,
+    ) -> None:
+        self.repeats, self._at_doorbell, self._config = 0, at_doorbell, config
+        identity = (IDENTIFICATION, VERSION, *configuration_words(config))
         described = (protocol.MAGIC, 50_000_000, 1 << 20, 1, protocol.MAIN_RAM + 64, 5, 0)
         self.words = {protocol.DESCRIPTION + 4 * n: word for n, word in enumerate(described)}
         self.words |= {protocol.REGISTERS + 4 * n: word for n, word in enumerate(identity)}
@@ -54,6 +58,8 @@ class Memory:
         return [self.words.get(addr + 4 * n, 0) for n in range(length)]
 
     def write(self, addr: int, data: list[int]) -> None:
+        if addr == OFFSETS["TIMEOUT"] and not self._config.watchdog:
+            return
         self.words |= {addr + 4 * n: word for n, word in enumerate(data)}
         if addr == OFFSETS["CONTROL"] and data == [1]:
             self._at_doorbell(self)
@@ -99,9 +105,13 @@ def reset(bus: Memory) -> None:
     }
 
 
+def ended(bus: Memory) -> None:
+    bus.words[OFFSETS["STATUS"]] = 2
+
+
 def reset_and_started(bus: Memory) -> None:
     reset(bus)
-    bus.words[OFFSETS["STATUS"]] = 2
+    ended(bus)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +130,16 @@ def test_a_run_that_ends_otherwise_has_no_result(
     loaded = Loaded(find_board(Memory(event)), stream, CONFIG)
     with pytest.raises(HardwareError, match=message):
         loaded.compare(GRAPH)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["pico", "nano"])
+def test_a_run_ends_well_with_and_without_a_watchdog(name: str) -> None:
+    config = PRESETS[name]
+    stream = compile_network(GRAPH, config, fallback=True).streams[0]
+    loaded = Loaded(find_board(Memory(ended, config)), stream, config)
+    result = loaded.run({}, dict.fromkeys(stream.outputs, 4))
+    assert set(result.outputs) == set(stream.outputs)
 
 
 class Wire(threading.Thread):
@@ -332,8 +352,10 @@ def test_a_reset_in_a_run_ends_it_or_changes_nothing(memory: str) -> None:
 
 
 @pytest.mark.long
-def test_a_board_tests_itself() -> None:
-    with simulate(hosted("litedram-sdr-16", Unit("accelerator", CONFIG).file())) as port:
+@pytest.mark.parametrize("name", ["pico", "nano"])
+def test_a_board_tests_itself(name: str) -> None:
+    with simulate(hosted("litedram-sdr-16", Unit("accelerator", PRESETS[name]).file())) as port:
         told = eightfold(port, "board", "selftest")
         assert told.returncode == 0, told.stderr
         assert told.stdout.count("equal to golden") == 3
+        assert ("without SOFTMAX" in told.stdout) == (name == "pico")

@@ -101,7 +101,7 @@ def test_the_document_has_the_range_of_a_field(name: str, allowed: str) -> None:
         "weight_buffer": {"port": 4},
         "vector_lanes": {"lanes": 64},
         "dsp_taps": {"width": 64},
-        "requantizers": {"lanes": 4, "vector_lanes": 1},
+        "requantizers": {"lanes": 64, "vector_lanes": 1},
     }.get(name, {})
     config = AcceleratorConfig().replace(**others)
     if name in FEATURES:

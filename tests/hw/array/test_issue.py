@@ -20,8 +20,9 @@ NEEDS = [
 """Inputs of the front end, and a vector that needs one."""
 
 
-def issue_cycles(vectors, **grants):
-    """Return when each vector is issued; ``grants`` are inputs that come in the given cycle."""
+def issue_cycles(vectors, comes=0, **grants):
+    """Return when each vector is issued; ``grants`` are inputs that come in the given cycle, as
+    ``comes`` is that of the last vector."""
     dut = Issue(CONFIG)
     cycles = []
 
@@ -32,10 +33,11 @@ def issue_cycles(vectors, **grants):
         for cycle in range(400):
             for name, at in grants.items():
                 ctx.set(getattr(dut, name).one, cycle >= at)
-            ctx.set(dut.activations.valid, bool(waiting))
+            offered = waiting and (len(waiting) > 1 or cycle >= comes)
+            ctx.set(dut.activations.valid, bool(offered))
             if waiting:
                 ctx.set(dut.activations.payload, {"bytes": [0, 0], **waiting[0]})
-            if ctx.get(dut.activations.ready) and waiting:
+            if ctx.get(dut.activations.ready) and offered:
                 waiting.pop(0)
             if ctx.get(dut.step.valid):
                 cycles.append(cycle)
@@ -71,6 +73,13 @@ def test_vector_waits_for_what_it_needs_only(grant, vector):
     assert issue_cycles([{"depthwise": 1, "last": 1}], **{grant: 20}) == [3]
     # A second one does not get what the first one uses up.
     assert issue_cycles([vector, vector, {}], **{grant: 20}) == [22, 24, 25]
+
+
+@pytest.mark.parametrize("comes", range(15, 25))
+@pytest.mark.parametrize(("slot", "distance"), [(6, 1), (5, PartialSums.REVISIT)])
+def test_a_vector_behind_one_that_waits_goes_after_it(comes, slot, distance):
+    vectors = [{"slot": 5, **STORE, "next_weights": 1}, {"slot": slot, **ADD}]
+    assert issue_cycles(vectors, comes=comes, weights=20) == [22, max(22 + distance, comes + 3)]
 
 
 @pytest.mark.parametrize("seed", range(8))

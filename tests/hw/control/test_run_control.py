@@ -171,6 +171,12 @@ async def test_faults_of_no_run_are_nobodys(ctx, dut):
     await b.pulse("fault")
     await b.over()
     assert not any(b.status().values()) and b.error() == (0, 0, 0)
+    await b.begin()
+    b.ctx.set(b.dut.soft_reset, 1)
+    await b.pulse("fault")  # in the soft reset's cycle
+    b.ctx.set(b.dut.soft_reset, 0)
+    await b.over()
+    assert not any(b.status().values()) and b.error() == (0, 0, 0)
 
 
 @simulated(RunControl)

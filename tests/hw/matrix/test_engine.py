@@ -58,6 +58,8 @@ def test_vectors_keep_their_distance_from_results():
     # Read backwards, the first of 100 vectors waits for the last result, `eightfold.estimate`.
     assert report["backwards, from done to done"] == 100 + 14 + latency(config)
     assert report["forwards, from done to done"] <= 104
+    # A wait for results is of `drain`, between two commands as behind the last one.
+    assert report["backwards, drain"] == report["forwards, drain"] + latency(config)
 
 
 # Whole networks take the cycles of the estimate, which counts on this pace.

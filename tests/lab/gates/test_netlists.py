@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from eightfold.common.errors import InputError
-from lab.gates import levels_of, named
+from eightfold.sim.simulator.sources import Unit
+from eightfold.target.config import PRESETS
+from lab.gates import NETLISTS, gates, levels_of, named
 from lab.gates.verilog import to_verilog
 from tests.support.campaign.units import units_of
 
@@ -28,6 +30,13 @@ def test_levels() -> None:
     assert levels_of("ecp5") == ["ecp5:0", "ecp5:1"]
     assert levels_of("ecp5:1") == ["ecp5:1"]
     assert levels_of("xilinx") == ["xilinx:0"]
+
+
+def test_a_recipe_says_which_netlist_is_made_of_which_unit() -> None:
+    units = [Unit("requantizer", PRESETS[name]) for name in ("nano", "base")]
+    recipes = [gates(unit, netlist).recipe() for unit in units for netlist in NETLISTS]
+    assert len(set(recipes)) == len(recipes)
+    assert gates(units[0], "ecp5").recipe() == gates(units[0], "ecp5:1").recipe() == recipes[0]
 
 
 def test_a_campaign_has_a_column_for_each_level() -> None:
