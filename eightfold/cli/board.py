@@ -220,7 +220,7 @@ def _digits(board: "Board") -> Iterator[str]:
     graph = load_int8(NETWORKS / "digits.tflite")
     network = compile_network(graph, config, fallback=True)
     if network.reasons:
-        names = ", ".join(graph.operators[index].name for index in network.reasons)
+        names = ", ".join(graph.operator(index).name for index in network.reasons)
         yield f"digits         without {names}: {board.config} leaves that to the host"
     loaded = Loaded(board, network.streams[0], config)
     for seed in range(3):

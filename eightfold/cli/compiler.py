@@ -202,7 +202,7 @@ def compile_command(
     for line in rewritten.summary():
         click.echo(line)
     for index, conversion in sorted(network.host.items()):
-        click.echo(f"host: {graph.operators[index]}: {conversion}")
+        click.echo(f"host: {graph.operator(index)}: {conversion}")
     for index, reason in sorted(network.reasons.items()):
         click.echo(f"golden: {graph.operator(index)}: {reason}")
     for compiled in streams if explain else ():

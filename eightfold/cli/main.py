@@ -57,7 +57,9 @@ def commands(context: click.Context) -> None:
     metavar="IN.npz",
     help="Arrays named tensor_<index> or as the tensors; without it they are drawn with --seed.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random inputs."
+)
 @click.option(
     "--frames",
     "--count",

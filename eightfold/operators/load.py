@@ -130,7 +130,8 @@ def with_batch(graph: Graph, batch: int) -> Graph:
     As LiteRT does when an input is resized, every shape is computed anew from the inputs, and from
     constants that depend on shapes alone, such as SHAPE, STRIDED_SLICE and PACK before a RESHAPE.
     Raises `InputError` if no input leaves dimension 0 open, or an operator has no such batch, such
-    as a RESHAPE to a constant shape: the message names the first.
+    as a RESHAPE to a constant shape, or a variable would change its shape: the message names the
+    first.
     """
     opened = {index for index in graph.inputs if graph.tensors[index].open_batch}
     if not opened:
@@ -157,6 +158,13 @@ def with_batch(graph: Graph, batch: int) -> Graph:
             tensors[index] = replace(shaped.tensors[index], stated=graph.tensors[index].stated)
         results = constant_results(replace(step, tensors=tuple(tensors)), operator, known=known)
         known.update(zip(operator.outputs, results or (), strict=False))
+    for each in graph.variables:
+        held, assigned = tensors[each.before].shape, tensors[each.after].shape
+        if held != assigned:
+            raise InputError(
+                f"batch {batch}: variable {each.name} of shape {held} is assigned {assigned}; use "
+                "the batch of the file"
+            )
     return replace(graph, tensors=tuple(tensors))
 
 

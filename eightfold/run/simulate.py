@@ -301,12 +301,16 @@ def run_program(
     """
     program = Program.load(path)
     rng = np.random.default_rng(seed)
-    given = inputs or {
-        value.name: value.real(
-            from_int8(rng.integers(-128, 128, value.shape).astype(np.int8), value.code)
-        )
-        for value in program.values[: program.inputs]
-    }
+    given = (
+        inputs
+        if inputs is not None
+        else {
+            value.name: value.real(
+                from_int8(rng.integers(-128, 128, value.shape).astype(np.int8), value.code)
+            )
+            for value in program.values[: program.inputs]
+        }
+    )
     codes = program.run(given)
     results = {program.values[index].name: index for index in program.outputs}
     outputs = {name: program.values[index].real(codes[index]) for name, index in results.items()}

@@ -246,6 +246,7 @@ def _engine(
     operators: Sequence[OperatorReport],
 ) -> Iterator[Bar]:
     """Yield an engine's commands; what is too narrow is drawn with its neighbours."""
+    by_index = {operator.index: operator for operator in operators}
     for before, stream in zip(starts(streams), streams, strict=True):
         issued = stream.compiled.issued
         groups: list[list[int]] = []  # first command, last command, begin, end
@@ -259,7 +260,7 @@ def _engine(
                     continue
             groups.append([index, index, begin, end])
         for first, last, begin, end in groups:
-            operator = operators[issued[first].operator]
+            operator = by_index[issued[first].operator]
             kinds = dict.fromkeys(
                 issued[i].instruction.opcode.name
                 for i in range(first, last + 1)

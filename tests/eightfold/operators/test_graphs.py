@@ -176,6 +176,20 @@ def test_a_report_says_what_an_open_batch_is_taken_as() -> None:
     assert load_model(_flattening(open_batch=False)).notes() == []
 
 
+def test_a_variable_keeps_its_shape_whatever_the_batch() -> None:
+    builder = ModelBuilder("state")
+    x = builder.input((1, 4), scale=0.5, open_batch=True)
+    state = builder.variable(np.zeros((1, 4), np.int8), name="v", scale=0.5)
+    before, total = builder.tensor((1, 4), scale=0.5), builder.tensor((1, 4), scale=0.5)
+    builder.operator("READ_VARIABLE", [state], [before])
+    builder.operator("ADD", [before, x], [total], {})
+    builder.operator("ASSIGN_VARIABLE", [state, total], [])
+    builder.output(total)
+    load_model(builder.build(), batch=1)
+    with pytest.raises(InputError, match=r"batch 3: variable v of shape \(1, 4\) is assigned"):
+        load_model(builder.build(), batch=3)
+
+
 def test_what_has_no_other_batch_says_so() -> None:
     with pytest.raises(InputError, match=r"model: no input leaves its batch open.*None"):
         load_model(_flattening(open_batch=False), batch=2)

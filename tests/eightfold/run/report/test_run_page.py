@@ -36,6 +36,7 @@ from tests.eightfold.cli.test_cli import MODEL
 from tests.eightfold.run.test_session import small_model
 from tests.support.browser import Browser
 from tests.support.command import Call, printed, refusal
+from tests.support.models.networks import streaming
 from tests.support.models.single import one_operator
 from tests.support.networks.layers import Layers
 
@@ -167,6 +168,20 @@ def test_what_was_not_compared_has_no_columns_of_a_comparison() -> None:
         assert found["tensors"][0][5:] == (["comparison", "first difference"] if compare else [])
         for name in ("operators", "tensors"):
             assert len({*map(len, found[name])}) == 1
+
+
+@pytest.mark.parametrize("backend", ["golden", pytest.param("verilator", marks=pytest.mark.slow)])
+def test_operators_of_a_network_with_state_keep_their_numbers(backend: str) -> None:
+    with Session(backend, "nano") as session:
+        result = session.run(streaming(), record=True)
+    assert [operator.index for operator in result.operators] != [*range(len(result.operators))]
+    names = {operator.index: operator.name for operator in result.operators}
+    page = run_page(result)
+    for *_, computed in (row[:5] for row in tables(page)["tensors"][1:]):
+        number, name = computed.split()
+        assert names[int(number)] == name
+    if backend != "golden":
+        assert all(f"{number} {name}" in page for number, name in names.items())
 
 
 @pytest.mark.parametrize("wrong", [False, True])
