@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from eightfold.common.child import Closing, one_line
 from eightfold.common.errors import InputError
+from eightfold.common.program import Stopped
 from eightfold.conformance.answers import Columns, ModelAnswer, UnitAnswers
 
 if TYPE_CHECKING:  # loads a simulator's toolchain
@@ -162,7 +163,9 @@ def load_adapter(name: str) -> Adapter:
     try:
         with _beside(Path(file)):
             return found()
-    except Exception as error:
+    except Stopped:
+        raise
+    except (Exception, SystemExit) as error:
         raise InputError(f"adapter {name}: cannot be made: {raised(error, file)}") from None
 
 

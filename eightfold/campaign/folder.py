@@ -79,8 +79,8 @@ class Folder:
                     f"{self.path}: has a campaign; resume it by {self.resume_command()}, or name "
                     "another folder by --out"
                 )
-            for old in self.path.glob(f"{self.database.name}*"):
-                old.unlink()
+            for suffix in ("", "-wal", "-shm", "-journal"):
+                self.database.with_name(self.database.name + suffix).unlink(missing_ok=True)
             with Store(self.database, writable=True) as store:
                 fill(store)
             with Store(self.database) as store:

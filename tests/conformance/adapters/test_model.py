@@ -164,6 +164,12 @@ def test_an_adapter_beside_a_strangers_sim_and_hw(tmp_path: Path, case: Operator
             "class Mine(ModelAdapter):\n    def __init__(self): self.x = open('/no/file')",
             "cannot be made: mine.py, line 3: FileNotFoundError",
         ),
+        (
+            "mine.py:Mine",
+            "from eightfold.conformance.adapters.model import ModelAdapter\n"
+            "class Mine(ModelAdapter):\n    def __init__(self): raise SystemExit(0)",
+            "cannot be made: mine.py, line 3: SystemExit: 0",
+        ),
     ],
 )
 def test_what_is_no_adapter_is_one_line(

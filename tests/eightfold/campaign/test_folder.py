@@ -252,9 +252,12 @@ def test_what_was_begun_and_not_planned_is_begun_anew(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     with Store(folder.database, writable=True) as half:
         half.plan(SEVERAL[:1])
+    theirs = tmp_path / "results.sqlite-mine.txt"
+    theirs.write_text("notes", encoding="utf-8")
     folder.create({}, lambda store: store.plan(SEVERAL[1:]))
     with folder.store() as store:
         assert sum(store.counts().values()) == 9
+    assert theirs.read_text(encoding="utf-8") == "notes"
     with pytest.raises(InputError, match="has a campaign; resume it by"):
         folder.create({}, lambda store: None)
 
