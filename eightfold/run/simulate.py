@@ -300,18 +300,15 @@ def run_program(
     ``backend``: ``golden``, ``verilator`` or ``icarus``.
     """
     program = Program.load(path)
-    rng = np.random.default_rng(seed)
-    given = (
-        inputs
-        if inputs is not None
-        else {
+    if inputs is None:
+        rng = np.random.default_rng(seed)
+        inputs = {
             value.name: value.real(
                 from_int8(rng.integers(-128, 128, value.shape).astype(np.int8), value.code)
             )
             for value in program.values[: program.inputs]
         }
-    )
-    codes = program.run(given)
+    codes = program.run(inputs)
     results = {program.values[index].name: index for index in program.outputs}
     outputs = {name: program.values[index].real(codes[index]) for name, index in results.items()}
     if backend == "golden":

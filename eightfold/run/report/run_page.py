@@ -90,7 +90,7 @@ def run_page(result: RunResult) -> str:
         times=times(result),
         record=record,
         rows={row.operator.index: row for row in rows},
-        names={operator.index: operator.name for operator in result.operators},
+        operator_names={operator.index: operator.name for operator in result.operators},
         simulated=simulated,
         **shown,
     )
