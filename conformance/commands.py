@@ -195,12 +195,12 @@ def run(
     from eightfold.conformance.runs import adapter_name, claims_of, planned
     from eightfold.conformance.suite import Task
 
-    require_reports(html)  # better before the work than after
+    require_reports(html=html, junit=junit, json=json)  # better before the work than after
     claimed = Profile.load(profile)
     _networks(impact, claimed)
     ready = farm_of(**farm)
     task = Task.of(adapter_name(adapter), claimed, level, seed)
-    chosen = claims_of(task.load(), claimed, claims.split(",") if claims else (), aspects)
+    chosen = claims_of(task.load(), claimed, () if claims is None else claims.split(","), aspects)
     units = planned(task, chosen, backend)
     asked = {
         "adapter": task.adapter,
@@ -300,7 +300,7 @@ def report(folder: Path, impact: tuple[str, ...], **files: Path | None) -> None:
     from eightfold.campaign.folder import Folder
     from eightfold.conformance.report import require_reports
 
-    require_reports(files["html"])
+    require_reports(**files)
     _report(Folder(folder), impact, **files)
 
 
@@ -320,7 +320,7 @@ def _say(
     facts: Sequence[tuple[str, str]],
     **files: Path | None,
 ) -> None:
-    """Write the reports of a statement, print it with its impact, and end with its status."""
+    """Print a statement with its impact, write its reports, and end with its status."""
     from eightfold.conformance.report import statement_lines, write_reports
 
     statement, found = judged.statement, []
@@ -328,8 +328,8 @@ def _say(
         from eightfold.conformance.judge.models.impact import impact_facts
 
         found = impact_facts(statement.findings, statement.profile, networks)
-    write_reports(statement, judged.names, **files, facts=[*facts, *found])
     click.echo("\n".join(statement_lines(statement, found)))
+    write_reports(statement, judged.names, **files, facts=[*facts, *found])
     raise SystemExit(0 if statement.holds else 1)
 
 
@@ -369,7 +369,7 @@ def judge(vectors: Path, results: Path, impact: tuple[str, ...], **files: Path |
     from eightfold.conformance.report import require_reports
     from eightfold.conformance.results.folders import judge_folders
 
-    require_reports(files["html"])  # better before the work than after
+    require_reports(**files)  # better before the work than after
     with terminal_progress("judging") as on_progress:
         judged = judge_folders(vectors, results, _remembered(on_progress))
     facts = [("Vectors", judged.statement.vectors)] if judged.statement.vectors else []

@@ -5,6 +5,7 @@ asked that tell apart what still explains every answer, until no case does. A un
 explains is unexplained: it is never called by what is near.
 """
 
+import inspect
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.adapter import Adapter, UnitAdapter
+from eightfold.conformance.adapters.adapter import Adapter, UnitAdapter, somebodys_code
 from eightfold.conformance.judge.contracts import Contract
 from eightfold.conformance.judge.diagnosis import examine
 from eightfold.conformance.judge.forms import FORMS, Cases, cases_of
@@ -153,7 +154,9 @@ class _Dialogue:
         return rows(cases_of("tflite", columns), self.adapter.takes(columns))
 
     def _answers_to(self, cases: Cases) -> Integers:
-        given = self.adapter.answer(_columns(cases), simulator=self.simulator, seed=self.seed)
+        kind = type(self.adapter)
+        with somebodys_code(f"adapter {kind.__name__}: has not answered", inspect.getfile(kind)):
+            given = self.adapter.answer(_columns(cases), simulator=self.simulator, seed=self.seed)
         if given.crashed or given.extra:
             raise InputError(f"conform identify: {given.note or 'answers came unasked'}")
         return given.results["result"].astype(np.int64)

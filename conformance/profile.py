@@ -130,6 +130,8 @@ class ProfileLimits:
         _check_integer("multiplier_bits", self.multiplier_bits, 2, 32)
         if self.multipliers not in ("converter", "any"):
             _check_pair("multipliers", self.multipliers, 0, (1 << (self.multiplier_bits - 1)) - 1)
+            if self.multipliers == (0, 0):
+                raise InputError("multipliers: 0 alone is no range; the largest is 1 at least")
         _check_integer("hold", self.hold, 1, 4096)
         _check_integers("zero_points", self.zero_points, -128, 127)
         _check_integers("ranks", self.ranks, 0, 8)
@@ -192,6 +194,8 @@ class Profile:
         if self.claims == ():
             object.__setattr__(self, "claims", known)
         _check_list("claims", self.claims, "names")
+        if twice := [each for each in known if self.claims.count(each) > 1]:
+            raise InputError(f"claims: {', '.join(twice)} stands there twice; state it once")
         for claim in self.claims:
             if claim not in known:
                 what = " with a contract" * bool(self.contract)
@@ -295,6 +299,8 @@ class Profile:
         _check_fields(cls, table)
         if "name" not in table:
             raise InputError("name is missing")
+        if table.get("claims", ...) in ([], ()):
+            raise InputError("claims is empty; name some, or leave it out to claim all")
         limits = table.get("limits", {})
         if not isinstance(limits, Mapping):
             raise InputError(f"limits must be a table, not {limits!r}")

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal, TypedDict, TypeVar, get_type_hints
 
-from eightfold.common.files import Content, write_files
+from eightfold.common.files import Content, distinct_paths, write_files
 from eightfold.conformance.profile import CLAIMS
 from eightfold.conformance.units.unit import Level
 from eightfold.conformance.vectors.manifest import SPECS
@@ -422,9 +422,11 @@ def _page_facts(statement: Statement) -> Iterator[tuple[str, str]]:
     yield "Page made on", machine()
 
 
-def require_reports(html: Path | None) -> None:
-    """Raise InputError if a page is asked for, and what it needs is not installed."""
-    if html is not None:
+def require_reports(**files: Path | None) -> None:
+    """Raise InputError if two reports are to be one file, or a page is asked for, and what it needs
+    is not installed."""
+    distinct_paths({}, {f"--{name}": path for name, path in files.items()})
+    if files["html"] is not None:
         require_page()
 
 

@@ -78,6 +78,8 @@ def planned(task: Task, claims: Iterable[str], simulator: str | None) -> list[Un
     else:
         assert isinstance(adapter, ModelRunner)
         backend = adapter.simulator or PROCESS
+        if simulator not in (None, backend):
+            raise InputError(f"--backend {simulator}: this adapter computes models; leave it out")
     name = task.adapter.rpartition(":")[2]
     return [unit for claim in claims for unit in task.units(claim, backend, name)]
 

@@ -15,8 +15,9 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from eightfold.campaign.records import Case, Evidence, Unit
+from eightfold.campaign.records import Case, Evidence, Unit, plain
 from eightfold.campaign.suite import Result, Suite
+from eightfold.common.child import one_line
 from eightfold.common.errors import InputError
 from eightfold.conformance.adapters.adapter import (
     Adapter,
@@ -220,8 +221,7 @@ def _safely(
     except InputError:
         raise
     except Exception as error:
-        note = " ".join(f"the adapter raised {type(error).__name__}: {error}".split())
-        return no_answers(expected, note)
+        return no_answers(expected, _raised(error))
 
 
 def ask(
@@ -306,7 +306,7 @@ def no_answers(expected: Columns, note: str) -> UnitAnswers:
 
 def _ask_models(unit: Unit, task: Task, adapter: ModelRunner) -> Result:
     asked = task.models(unit.operator, unit.first, unit.count)
-    answers = adapter.answer_all([(case.model, case.inputs) for case in asked])
+    answers = _answers_to_models(adapter, asked)
     kept: list[ModelAnswer | None] = []
     cases = []
     for seed, case, answer in zip(unit.seeds, asked, answers, strict=False):
@@ -326,6 +326,26 @@ def _ask_models(unit: Unit, task: Task, adapter: ModelRunner) -> Result:
         for seed in unit.seeds[len(asked) :]
     ]
     return Result(cases, {}, seal(unit.as_record(), digest_of_cases(asked), pack_models(kept)))
+
+
+def _answers_to_models(adapter: ModelRunner, asked: Sequence[OperatorCase]) -> list[ModelAnswer]:
+    """Return an answer to each model: crashes, with the reason, if the adapter raises."""
+    try:
+        answers = adapter.answer_all([(case.model, case.inputs) for case in asked])
+    except InputError:
+        raise
+    except Exception as error:
+        return [ModelAnswer(ending="crashed", message=_raised(error))] * len(asked)
+    if len(answers) != len(asked):
+        raise InputError(
+            f"answer_all of the adapter gave {len(answers)} answers to {len(asked)} models; "
+            "return one for each, in their order"
+        )
+    return answers
+
+
+def _raised(error: Exception) -> str:
+    return plain(one_line(f"the adapter raised {type(error).__name__}: {error}"))
 
 
 def _identity(unit: Unit) -> dict[str, str]:

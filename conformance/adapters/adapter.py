@@ -160,13 +160,20 @@ def load_adapter(name: str) -> Adapter:
             f"{', '.join(BUILTIN)}"
         )
     found = adapter_class(file, kind)
+    with somebodys_code(f"adapter {name}: cannot be made", file), _beside(Path(file)):
+        return found()
+
+
+@contextmanager
+def somebodys_code(what: str, file: str) -> Iterator[None]:
+    """Raise InputError, which begins with ``what``, for all that code of ``file`` raises, an exit
+    too."""
     try:
-        with _beside(Path(file)):
-            return found()
-    except Stopped:
+        yield
+    except (Stopped, InputError):
         raise
     except (Exception, SystemExit) as error:
-        raise InputError(f"adapter {name}: cannot be made: {raised(error, file)}") from None
+        raise InputError(f"{what}: {raised(error, file)}") from None
 
 
 def files_of(name: str, adapter: Adapter) -> dict[str, str]:
@@ -254,7 +261,7 @@ def imported(path: Path, what: str = "adapter") -> ModuleType:
     try:
         with _beside(path):
             spec.loader.exec_module(module)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Stopped):
         raise
     except BaseException as error:  # SystemExit too
         del sys.modules[name]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eightfold.common.errors import InputError
-from eightfold.conformance.adapters.adapter import classes_of, imported
+from eightfold.conformance.adapters.adapter import classes_of, imported, somebodys_code
 from eightfold.conformance.adapters.stream import StreamAdapter
 from eightfold.conformance.units.registry import UNIT_KINDS
 
@@ -77,7 +77,9 @@ def draft(file: Path, top: str | None, unit: str, adapter: Path) -> Draft:
     else:
         made.sources = [name]
         source = f'sources, top = ["{place}"], "{top}"'
-    return _Ports(dict(made._ports), unit).draft(file.name, top, source, adapter.name)
+    with somebodys_code(f"{file}: {top} cannot be elaborated", name):
+        ports = dict(made._ports)
+    return _Ports(ports, unit).draft(file.name, top, source, adapter.name)
 
 
 def _only(file: Path) -> str:

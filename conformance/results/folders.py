@@ -193,7 +193,7 @@ ENDINGS: tuple[Ending, ...] = ("refused", "crashed", "timeout")
 MESSAGE = 300
 """Characters of what a file says that are kept."""
 
-_NAME = re.compile(r"(tensor|output)_(\d+)")
+_NAME = re.compile(r"(tensor|output)_(\d{1,9})")
 
 
 def model_answer(folder: Path, model: bytes) -> ModelAnswer:
@@ -201,9 +201,12 @@ def model_answer(folder: Path, model: bytes) -> ModelAnswer:
     there are several files, or one cannot be read, or an array has no place in the model."""
     names = ("results.npz", *(f"{ending}.txt" for ending in ENDINGS))
     found = [name for name in names if (folder / name).is_file()]
+    found += ["tensor_*.bin"] if any(folder.glob("tensor_*.bin")) else []
     if len(found) > 1:
         raise InputError(f"{folder}: {' and '.join(found)}; a model has one end: leave one of them")
     if not found:
+        return ModelAnswer(ending="missing")
+    if found[0] not in names:
         return _plain_tensors(folder, model)
     path = folder / found[0]
     if path.suffix == ".npz":
@@ -217,9 +220,7 @@ def model_answer(folder: Path, model: bytes) -> ModelAnswer:
 
 
 def _plain_tensors(folder: Path, model: bytes) -> ModelAnswer:
-    """Return the answer in files of elements, ``missing`` if there are none."""
-    if not any(folder.glob("tensor_*.bin")):
-        return ModelAnswer(ending="missing")
+    """Return the answer in files of elements."""
     try:
         return ModelAnswer(ending="computed", tensors=read_known(folder, read_model(model).tensors))
     except ValueError as error:

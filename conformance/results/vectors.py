@@ -72,8 +72,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     wanted = {"kit": str, "profile": dict, "level": str, "seed": int, "unit": str, "files": dict}
     wanted["identity"] = str
     for name, kind in wanted.items():
-        if not isinstance(table, dict) or not isinstance(table.get(name), kind):
+        if not isinstance(table, dict) or type(table.get(name)) is not kind:
             raise InputError(f"{path}: not a manifest of vectors: no {name}; {AGAIN}")
+    if table["seed"] < 0 or any("\0" in name for name in table["files"]):
+        raise InputError(f"{path}: not a manifest of vectors: seed or files; {AGAIN}")
     return table
 
 
@@ -129,7 +131,7 @@ def unit_cases_of(vectors: Vectors) -> UnitCases:
     its manifest says.
     """
     form, count = vectors.manifest.get("format"), vectors.manifest.get("cases")
-    if form not in FORMATS or not isinstance(count, int):
+    if form not in FORMATS or type(count) is not int:
         raise _unlike(vectors.folder, "no number of cases, or no such format")
     files, drawn = unit_files(vectors.unit, vectors.profile, vectors.level, form, vectors.seed)
     _check_count(vectors, vectors.unit, count, len(drawn))

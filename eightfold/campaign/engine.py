@@ -180,10 +180,9 @@ class Engine:
         else:
             raise RuntimeError(f"unit {unit.name} was {future.status}")
         for case in outcome.cases:
-            if case.verdict in GOOD:
-                if self._kept and self.folder.drop_failure(unit, case):
-                    self._kept -= 1
-            elif self._kept < IN_FOLDER:
+            if self._kept and self.folder.drop_failure(unit, case):
+                self._kept -= 1
+            if case.verdict not in GOOD and self._kept < IN_FOLDER:
                 self.folder.keep_failure(unit, case)
                 self._kept += 1
         if outcome.answers:

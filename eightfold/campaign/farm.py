@@ -6,6 +6,7 @@ know each other by keys, for whoever reaches a scheduler runs code.
 
 import logging
 import os
+import re
 import shlex
 import signal
 import stat
@@ -269,7 +270,7 @@ def parse_options(options: Sequence[str]) -> Mapping[str, Any]:
         name, equals, text = option.partition("=")
         if not (equals and name.isidentifier()):
             raise InputError(f"--cluster-option {option}: is not of the form name=value")
-        found.setdefault(name, []).append(int(text) if text.isdecimal() else text)
+        found.setdefault(name, []).append(int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text)
     return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
 
 
@@ -287,6 +288,10 @@ def _quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
+LONGEST = 366 * 86400
+"""Seconds of a year: beyond some such number timers of threads do not go."""
+
+
 def parse_time(option: str, text: str) -> float:
     """Return the seconds of a time such as ``90s``, ``30m`` or ``2h``.
 
@@ -294,10 +299,10 @@ def parse_time(option: str, text: str) -> float:
     """
     try:
         seconds = float(parse_timedelta(text))
-    except (ValueError, KeyError, TypeError, IndexError):
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError):
         seconds = 0.0
-    if seconds <= 0:
-        raise InputError(f"{option} {text}: is not a time such as 90s, 30m or 2h")
+    if not 0 < seconds <= LONGEST:
+        raise InputError(f"{option} {text}: is not a time such as 90s, 30m or 2h, a year at most")
     return seconds
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
-from eightfold.campaign.records import GOOD, Case, Evidence, Unit, error_case
+from eightfold.campaign.records import GOOD, Case, Evidence, Unit, Verdict, error_case
 from eightfold.campaign.store import Results, Row
 from eightfold.campaign.suite import FiguresTable, Result, Section, Suite, Wrong
 from eightfold.common.errors import HardwareError, InputError, Unanswered
@@ -92,19 +92,29 @@ def plan(asked: Mapping[str, Any]) -> Iterator[Unit]:
     for number, (path, shown) in enumerate(dict.fromkeys(found)):
         settings = {
             "path": str(path),
-            "sha256": hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
+            "sha256": hashlib.sha256(_content(path)).hexdigest(),
             "seed": asked["seed"],
             "config": config.as_dict(),
         }
         yield Unit(
             suite=NAME,
-            operator=shown.encode("utf-8", "backslashreplace").decode()[-100:],
+            operator=shown.encode("utf-8", "backslashreplace")[-100:].decode(errors="ignore"),
             first=number,
             count=1,
             backend="golden" if asked["golden_only"] else "verilator",
             config=Path(asked["config"]).stem,
             settings=json.dumps(settings, sort_keys=True),
         )
+
+
+def _content(path: Path) -> bytes:
+    """Return the bytes of a file; raise `InputError` if it is none that can be read."""
+    if not path.is_file():  # the bytes of a pipe may never end
+        raise InputError(f"{path}: no regular file; name a readable .tflite file")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; name a readable .tflite file") from None
 
 
 def _files(path: Path) -> Iterator[tuple[Path, str]]:
@@ -129,14 +139,13 @@ def run(unit: Unit, trace: Path | None = None) -> Result:
     path = Path(settings["path"])
     content = None
     try:
-        if not path.is_file():  # the bytes of a pipe may never end
-            raise InputError(f"{path}: no regular file; name a readable .tflite file")
-        content = path.read_bytes()
+        content = _content(path)
         if hashlib.sha256(content).hexdigest() != settings["sha256"]:
-            raise InputError(f"{path}: has changed since the campaign began; begin another one")
+            raise Unanswered(f"{path}: has changed since the campaign began; begin another one")
         case = _judged(unit, settings, content, trace)
     except Exception as error:
-        if isinstance(error, Unanswered) or not isinstance(error, InputError | OSError):
+        refused = isinstance(error, InputError) and not isinstance(error, Unanswered)
+        if content is None or not refused:  # what is gone is no file that was refused
             case = error_case(unit.first, unit.operator, error, content)
         else:
             message = str(Line("refused", why=str(error)))
@@ -170,12 +179,13 @@ def _judged(unit: Unit, settings: Mapping[str, Any], content: bytes, trace: Path
             wrong = f"tensors {different} of RTL are not golden's" if different else None
             line = replace(line, rtl="differs" if wrong else "golden")
         except InputError as error:
-            line = replace(line.because(error), rtl="not simulated")
+            line = replace(line.because(error), rtl=UNSIMULATED)
         except HardwareError as error:
             wrong = str(error)
             line = replace(line, rtl="fails")
     if not wrong:
-        return Case(seed=unit.first, verdict="passed", message=str(line))
+        verdict: Verdict = "refused" if (line.golden, line.rtl) in NOTHING else "passed"
+        return Case(seed=unit.first, verdict=verdict, message=str(line))
     evidence = Evidence(model=content, got=got, expected=expected, log=wrong)
     message = str(line.because(wrong))
     return Case(seed=unit.first, verdict="failed", message=message, evidence=evidence)
@@ -198,7 +208,13 @@ def _in_golden(content: bytes, seed: int, line: Line) -> tuple[RunResult, Line]:
             line = line.because(error)
     with Session() as session:
         run = session.run(content, seed=seed, all_tensors=True)
-    return run, replace(line, golden="not compared")
+    return run, replace(line, golden=UNCOMPARED)
+
+
+UNCOMPARED, UNSIMULATED = "not compared", "not simulated"
+
+NOTHING = {(UNCOMPARED, rtl) for rtl in ("-", UNSIMULATED)}
+"""What is said of golden and RTL where neither was compared."""
 
 
 def _equal(one: np.ndarray, other: np.ndarray) -> bool:
@@ -220,6 +236,11 @@ def section(results: Results) -> Section | None:
     told = ", ".join(
         f"{count:,} {MEANINGS[status][count > 1]}" for status, count in counts.items() if count
     )
+    told = f"of {len(found):,} file{'s' * (len(found) != 1)} {told or 'none has ended'}"
+    golden = sum(line.golden == UNCOMPARED for _, line in found)
+    rtl = sum(line.rtl == UNSIMULATED for _, line in found)
+    told += f", golden of {golden:,} compared with no runtime" if golden else ""
+    told += f", RTL of {rtl:,} not simulated" if rtl else ""
     return Section(
         heading="Files",
         text="What became of each: on the accelerator, with golden for some operators, or refused; "
@@ -239,7 +260,7 @@ def section(results: Results) -> Section | None:
                 ],
             )
         ],
-        sentence=f"of {len(found):,} file{'s' * (len(found) != 1)} {told}",
+        sentence=told,
         figures={
             "rows": [
                 {"file": row.operator, "on": row.column, "verdict": row.verdict} | vars(line)

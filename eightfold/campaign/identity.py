@@ -139,7 +139,8 @@ def joined_facts(folders: Sequence[Folder]) -> dict[str, Any]:
                     "report them one by one"
                 )
         joined["versions"] = {**facts["versions"], **joined["versions"]}
-    return joined
+    again = [commit for facts in found for commit in facts.get("again", ())]
+    return joined | ({"again": list(dict.fromkeys(again))} if again else {})
 
 
 def short(identity: Identity) -> str:

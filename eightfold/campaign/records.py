@@ -5,7 +5,7 @@ import json
 import re
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
@@ -168,12 +168,23 @@ class Case:
 
 def error_case(seed: int, operator: str, error: Exception, model: bytes | None = None) -> Case:
     """Return the case that an exception has ended, whatever its text has; ``model`` is kept."""
-    words = _plain(one_line(f"{type(error).__name__}: {error}"))[:500]
-    evidence = Evidence(model=model, log=_plain("".join(traceback.format_exception(error))))
+    words = plain(one_line(f"{type(error).__name__}: {error}"))[:500]
+    evidence = Evidence(model=model, log=plain("".join(traceback.format_exception(error))))
     return Case(seed=seed, operator=operator, verdict="error", message=words, evidence=evidence)
 
 
-def _plain(text: str) -> str:
+def contradiction(unit: Unit) -> "Result":
+    """Return the result of a unit that gave something else on another machine."""
+    case = Case(
+        seed=unit.first,
+        operator=unit.operator,
+        verdict="error",
+        message="two campaigns that are merged have other results of it, which must not be",
+    )
+    return Result([replace(case, seed=seed) for seed in unit.seeds])
+
+
+def plain(text: str) -> str:
     """Return a text that can be written as UTF-8, whatever names a file has."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 

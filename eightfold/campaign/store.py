@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from eightfold.campaign.records import Case, Result, Unit
+from eightfold.campaign.records import Case, Result, Unit, contradiction
 from eightfold.campaign.soundness import Unsound, check_database, read_hits
 from eightfold.common.child import Closing
 from eightfold.common.errors import InputError
@@ -376,7 +376,8 @@ class Store(Results):
     def take_from(self, other: "Store") -> list[str]:
         """Add the units of another campaign, and what they gave.
 
-        Return names of units that both have and that gave something else there, which must not be.
+        Return names of units that both have and that gave something else there, which must not be:
+        their cases end by an error here, whichever campaign was the first.
         """
         different = []
         mine = dict(self._rows("SELECT record, digest FROM units WHERE state = 'done'"))
@@ -388,7 +389,9 @@ class Store(Results):
         ):
             if record in mine:
                 if ended[0] == "done" and mine[record] != digest:
-                    different.append(Unit.from_record(record).name)
+                    unit = Unit.from_record(record)
+                    different.append(unit.name)
+                    self.keep(numbers[record], contradiction(unit), "merge")
                 continue
             cases = other._rows(
                 "SELECT operator, seed, verdict, message FROM cases WHERE unit = ?", number

@@ -1,5 +1,6 @@
 """``eightfold campaign``: many cases over a machine or a farm."""
 
+import re
 from collections.abc import Sequence
 from copy import copy
 from inspect import signature
@@ -13,6 +14,7 @@ from rich.table import Table
 
 from eightfold.common.errors import InputError
 from eightfold.common.extras import needs_extra
+from eightfold.common.files import distinct_paths
 from eightfold.common.program import (
     Stopped,
     number_option,
@@ -222,7 +224,7 @@ def _counts(texts: Sequence[str], chosen: "Sequence[Suite]") -> dict[str, int]:
                 raise InputError(f"--cases {text}: {each} is none of the suites that are to run")
             if each not in counts:
                 raise InputError(f"--cases {text}: suite {each} has all cases that there are")
-        if not (number.isdecimal() and int(number)):
+        if not re.fullmatch(r"0*[1-9][0-9]{0,15}", number):
             raise InputError(f"--cases {text}: is not of the form N or SUITE=N, N at least 1")
         counts |= dict.fromkeys(of, int(number))
     return counts
@@ -257,6 +259,7 @@ def report(folder: Path, html: Path | None, junit: Path | None, json: Path | Non
     from eightfold.campaign.folder import Folder
     from eightfold.campaign.report import write_report
 
+    distinct_paths({}, {"--html": html, "--junit": junit, "--json": json})
     if html or junit or json:
         write_report(Folder(folder), html=html, junit=junit, json=json)
     _end(Folder(folder))

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import secrets
 import shutil
 import tomllib
@@ -89,6 +90,20 @@ Content = str | bytes | Callable[[IO[bytes]], object]
 def write_file(path: Path, content: Content) -> None:
     """Write one file; see `write_files`."""
     write_files({path: content})
+
+
+def distinct_paths(inputs: Mapping[str, Path | None], outputs: Mapping[str, Path | None]) -> None:
+    """Raise `InputError` if writing an output would replace an input, or an output before it.
+
+    By the option or argument that names them; None, ``-``, devices and pipes replace nothing.
+    """
+    seen = {os.path.realpath(path): name for name, path in inputs.items() if path is not None}
+    for name, path in outputs.items():
+        if path is None or str(path) == "-" or (path.exists() and not path.is_file()):
+            continue
+        other = seen.setdefault(os.path.realpath(path), name)
+        if other != name:
+            raise InputError(f"{name} {path}: would overwrite {other}; name another file")
 
 
 def write_files(contents: Mapping[Path, Content]) -> None:

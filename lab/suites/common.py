@@ -75,9 +75,10 @@ def random_config(rng: np.random.Generator) -> AcceleratorConfig:
     return config.replace(vector_lanes=power(1, config.vector))
 
 
-SEED = click.Option(
-    ["--seed"], type=click.IntRange(min=0), default=0, show_default=True, help="Of the first case."
-)
+SEEDS = click.IntRange(0, (1 << 62) - 1)
+"""A database has integers of 64 bits, and more cases follow the first one."""
+
+SEED = click.Option(["--seed"], type=SEEDS, default=0, show_default=True, help="Of the first case.")
 BACKEND = click.Option(
     ["--backend"],
     type=click.Choice(["golden", "verilator", "icarus"]),

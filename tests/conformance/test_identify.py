@@ -199,6 +199,15 @@ class Kept(UnitAdapter):
         )
 
 
+def test_a_unit_whose_code_ends_the_program_is_told() -> None:
+    class Ends(Kept):
+        def answer(self, cases: Cases, **_: Any) -> UnitAnswers:
+            raise SystemExit(0)
+
+    with pytest.raises(InputError, match="adapter Ends: has not answered: .*SystemExit: 0"):
+        identify(Ends("first_half_subtracted"), SPEC, "python", "smoke")
+
+
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("contract", ["first_half_subtracted", "first_nudge_shifted"])
 @pytest.mark.usual("contract")

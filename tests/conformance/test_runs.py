@@ -77,6 +77,16 @@ class Models(ModelRunner):
         return tensor
 
 
+class Few(Models):
+    def answer_all(self, cases):
+        return super().answer_all(cases)[1:]
+
+
+class Torn(Models):
+    def answer_all(self, cases):
+        raise RuntimeError("no paper \\udc80")
+
+
 class Broken(Models):
     def change(self, tensor):
         return tensor ^ 1 if tensor.dtype == np.int8 else tensor
@@ -101,7 +111,7 @@ def ask(path: Path, adapter: Path, name: str, claims: Sequence[str] = ()) -> Fol
 
 def planned_run(path: Path, adapter: Path, name: str, claims: Sequence[str] = ()) -> Folder:
     task = Task.of(adapter_name(f"{adapter}:{name}"), PROFILE, "smoke", 3)
-    units = planned(task, claims_of(task.load(), PROFILE, claims), "verilator")
+    units = planned(task, claims_of(task.load(), PROFILE, claims), None)
     folder = Folder(path)
     begin(folder, asked_of(units), units)
     return folder
@@ -168,6 +178,14 @@ def test_models_that_differ_are_kept_whole(tmp_path: Path, adapters: Path) -> No
     with folder.store() as results:
         (name,) = {row.operator for row in results.rows("failed")}
         assert name == "MAXIMUM"
+
+
+def test_an_answer_for_each_model_or_a_word_why_not(tmp_path: Path, adapters: Path) -> None:
+    with pytest.raises(InputError, match="gave 3 answers to 4 models; return one for each"):
+        ask(tmp_path / "few", adapters, "Few", ["MAXIMUM"])
+    (finding,) = judge_run(ask(tmp_path / "torn", adapters, "Torn", ["MAXIMUM"])).statement.findings
+    assert finding.counts == {Shown.CRASHED: 4}
+    assert "the adapter raised RuntimeError: no paper" in " ".join(finding.diagnosis)
 
 
 def test_claims_that_wait_are_incomplete(tmp_path: Path, adapters: Path) -> None:
@@ -275,6 +293,12 @@ def test_another_folder_is_no_run(tmp_path: Path) -> None:
     begin(folder, {}, [])
     with pytest.raises(InputError, match="is no run of eightfold conform"):
         judge_run(folder)
+
+
+def test_models_have_no_simulator_of_choice() -> None:
+    task = Task.of("golden", PROFILE, "smoke", 0)
+    with pytest.raises(InputError, match="--backend icarus: this adapter computes models"):
+        planned(task, ["ADD"], "icarus")
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """What a campaign has shown, in one sentence."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,13 +17,15 @@ class Standing:
     """How many cases ended how, and functional coverage.
 
     ``counts``: cases by verdict; those of units that have not ended are ``waiting``. ``operators``,
-    ``columns``: how many different ones there are; ``coverage``: None if none was asked for;
+    ``columns``: how many different ones there are; ``uncompared``: operators, or suites without
+    any, all of whose cases were refused; ``coverage``: None if none was asked for;
     ``sections``: what suites say of their cases, by the suites' names.
     """
 
     counts: Mapping[str, int]
     operators: int
     columns: int
+    uncompared: Sequence[str]
     coverage: Report | None
     sections: Mapping[str, Section]
 
@@ -39,8 +41,8 @@ class Standing:
 
     @property
     def complete(self) -> bool:
-        """Whether every case has run to an end, and something was compared."""
-        return self.run == self.total > self.counts["refused"]
+        """Whether every case has run to an end, and something of all was compared."""
+        return self.run == self.total > self.counts["refused"] and not self.uncompared
 
     @property
     def holds(self) -> bool:
@@ -58,6 +60,8 @@ class Standing:
         else:
             state = "passed" if self.complete else "incomplete"
         parts = [self._cases(), *self._coverage()]
+        if self.uncompared and self.counts["refused"] < self.total:
+            parts.append(f"nothing of {', '.join(self.uncompared)} was compared")
         parts += [each.sentence for each in self.sections.values()]
         return Verdict(state=state, sentence="; ".join(parts) + ".")
 
@@ -121,11 +125,15 @@ def standing(results: Results) -> Standing:
         counts[verdict] += count
     known = [suites()[name] for name in results.suites()]
     of_operators = {suite.name for suite in known if suite.subject == "operator"}
+    planned = {suite.name for suite in known if suite.plan} & of_operators
+    places = {place[:3] for place in by_place if place[0] in planned}
+    compared = {place[:3] for place in by_place if place[3] != "refused"}
     found = {suite.name: suite.section(results) for suite in known if suite.section}
     return Standing(
         counts=counts,
         operators=len({n for suite, n, _, _ in by_place if n and suite in of_operators}),
         columns=len({column for _, _, column, _ in by_place}),
+        uncompared=sorted({name or suite for suite, name, _ in places - compared}),
         coverage=coverage(results),
         sections={name: section for name, section in found.items() if section},
     )

@@ -219,6 +219,10 @@ def test_two_ends_are_refused(case: OperatorCase, tmp_path: Path) -> None:
     (tmp_path / "timeout.txt").touch()
     with pytest.raises(InputError, match=r"results.npz and timeout.txt; a model has one end"):
         model_answer(tmp_path, case.model)
+    (tmp_path / "results.npz").unlink()
+    (tmp_path / "tensor_2.bin").touch()
+    with pytest.raises(InputError, match=r"timeout.txt and tensor_\*.bin; a model has one end"):
+        model_answer(tmp_path, case.model)
 
 
 def test_arrays_that_have_no_place_are_refused(case: OperatorCase, tmp_path: Path) -> None:

@@ -79,12 +79,18 @@ def machine(monkeypatch: pytest.MonkeyPatch, wrong: Any = None) -> None:
 
 def test_a_file_a_folder_and_a_list_stand_for_files(zoo: Path) -> None:
     listed = zoo / "list.txt"
-    listed.write_text("# mine\nsub/good.tflite\n\nmissing.tflite\n")
+    listed.write_text("# mine\nsub/good.tflite\n\nempty.tflite\n")
     assert [unit.operator for unit in units(zoo)] == [*CONTENTS]
     named = [unit.operator for unit in units(zoo / "tail.tflite", listed)]
-    assert named == ["tail.tflite", "sub/good.tflite", "missing.tflite"]
+    assert named == ["tail.tflite", "sub/good.tflite", "empty.tflite"]
     names = {unit.name for unit in units(zoo)}
     assert len(names) == len(CONTENTS)
+    long = zoo / ("ä" * 120 + ".tflite")
+    long.write_bytes(b"")
+    assert len(units(long)[0].name.encode()) < 200
+    listed.write_text("missing.tflite\n")
+    with pytest.raises(InputError, match=r"missing\.tflite: no regular file"):
+        units(listed)
 
 
 @pytest.mark.parametrize(
@@ -188,10 +194,29 @@ def test_what_is_no_message_is_an_error(zoo: Path, monkeypatch: pytest.MonkeyPat
     assert (case.verdict, case.message) == ("error", "ZeroDivisionError: a mistake of ours")
 
 
-def test_a_file_that_has_changed_is_refused(zoo: Path) -> None:
+def test_a_file_that_has_changed_or_is_gone_is_an_error(zoo: Path) -> None:
     (unit,) = units(zoo / "tail.tflite")
     (zoo / "tail.tflite").write_bytes(dense())
-    assert "has changed since" in files.run(unit).cases[0].message
+    for words in ("has changed since", "no regular file"):
+        (case,) = files.run(unit).cases
+        assert case.verdict == "error"
+        assert words in case.message
+        (zoo / "tail.tflite").unlink(missing_ok=True)
+
+
+def test_what_no_runtime_and_no_rtl_was_compared_with_has_not_passed(
+    zoo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = files.Session
+
+    def alone(*given: Any, reference: str = "", **options: Any) -> Session:
+        if reference:
+            raise InputError(f"{reference}: is not installed")
+        return session(*given, **options)
+
+    monkeypatch.setattr(files, "Session", alone)
+    (case,) = cases(zoo / "sub" / "good.tflite").values()
+    assert (case.verdict, case.message.split("; ")[1]) == ("refused", "not compared")
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -196,14 +197,17 @@ def test_a_unit_is_kept_whole_or_not_at_all(store: Store) -> None:
     assert Counter(each.state for each in store.units()) == {"waiting": 4}
 
 
-def test_campaigns_that_contradict_each_other_are_told(tmp_path: Path, store: Store) -> None:
-    store.keep(1, outcome(SEVERAL[0]), "here 1")
+@pytest.mark.parametrize("verdicts", [("passed", "failed"), ("failed", "passed")], ids=str)
+def test_campaigns_that_contradict_each_other_are_no_pass(
+    tmp_path: Path, store: Store, verdicts: tuple[Any, Any]
+) -> None:
+    store.keep(1, outcome(SEVERAL[0], verdicts[0]), "here 1")
     with Store(tmp_path / "other.sqlite", writable=True) as other:
         other.plan(SEVERAL[:2])
-        other.keep(1, outcome(SEVERAL[0], "failed"), "there 1")
+        other.keep(1, outcome(SEVERAL[0], verdicts[1]), "there 1")
         other.keep(2, outcome(SEVERAL[1], hits=5), "there 1")
         assert store.take_from(other) == [SEVERAL[0].name]
-    assert dict(store.verdicts()) == {"passed": 6}
+    assert dict(store.verdicts()) == {"error": 3, "passed": 3}
     assert store.hits() == {("ADD", "rank", "1"): 5}
 
 

@@ -104,9 +104,15 @@ def adapters(tmp_path: Path) -> Path:
     return path
 
 
+MODEL_RUNNERS = ("Models", "Program")
+"""Adapters of `adapters` that no simulator runs."""
+
+
 def plan(adapters: Path, name: str, seed: int = 3) -> list[Unit]:
     task = Task.of(adapter_name(f"{adapters}:{name}"), PROFILE, "smoke", seed)
-    return planned(task, claims_of(task.load(), PROFILE), "icarus")
+    return planned(
+        task, claims_of(task.load(), PROFILE), None if name in MODEL_RUNNERS else "icarus"
+    )
 
 
 def begun(path: Path, units: list[Unit]) -> Folder:

@@ -257,6 +257,12 @@ WRONG = {
         "--cases 3: suite proofs has all cases that there are",
     ),
     "no number": (fresh("hostile", "--cases", "few"), "not of the form N or "),
+    "number of many digits": (fresh("hostile", "--cases", "9" * 5000), "not of the form N or "),
+    "large seed": (fresh("networks", "--seed", f"{1 << 63}"), "is not in the range"),
+    "one file twice": (
+        ("report", "{old}", "--json", "{new}", "--html", "{new}"),
+        "new: would overwrite --html; name another file",
+    ),
     "suite without cases": (
         fresh("operators", "--operators", ","),
         "suite operators: no cases; ask for others, or leave it out",

@@ -51,6 +51,11 @@ SENTENCES: dict[str, tuple[Plan, str]] = {
         Plan(**SMALL, chosen=REFUSED),
         f"incomplete: Of {CASES}, 20 were refused (nothing to compare).",
     ),
+    "refused of an operator": (
+        Plan(**{**SMALL, "operators": ("ADD", "SUB")}, chosen=REFUSED),
+        "incomplete: Of 40 cases of 2 operators in 1 column, 20 were refused (nothing to compare) "
+        "and 20 passed; nothing of ADD was compared.",
+    ),
     "covered": (
         Plan(**ON_RTL, coverage=1.0),
         f"passed: All {CASES} passed; all 69 bins of functional coverage are hit.",
