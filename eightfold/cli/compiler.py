@@ -147,9 +147,25 @@ def _prepared(
     return graph, prepared, sizes, timing
 
 
+_TAKEN = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if "  # noqa: SIM905 (rows)
+    "inline int long main register restrict return short signed sizeof static struct switch "
+    "typedef union unsigned void volatile while alignas alignof and and_eq asm bitand bitor bool "
+    "catch class compl concept consteval constexpr constinit const_cast co_await co_return "
+    "co_yield decltype delete dynamic_cast explicit export false friend mutable namespace new "
+    "noexcept not not_eq nullptr operator or or_eq private protected public reinterpret_cast "
+    "requires static_assert static_cast template this thread_local throw true try typeid typename "
+    "typeof typeof_unqual using virtual xor xor_eq commands model state inputs outputs".split()
+)
+"""Keywords of C, and of C++, which may include layout.h too; and names of layout.c itself."""
+
+_NAME = re.compile(r"(?!eightfold_|EIGHTFOLD_|(in|out)put_\d|\w+_t$)[A-Za-z]\w*", re.ASCII)
+
+
 def _identifier(context: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    if name is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise click.BadParameter(f"{name!r} is no name in C; use letters, digits and _")
+    if name is not None and (name in _TAKEN or not _NAME.fullmatch(name)):
+        words = "is no name in C, or is taken in C, C++ or the driver; use letters, digits and _"
+        raise click.BadParameter(f"{name!r} {words}")
     return name
 
 
@@ -175,9 +191,12 @@ def compile_command(
     inputs and outputs, and what the host converts) and network.h, which has the same for C; with
     --fallback and more than one stream, a folder for each.
     """
-    from eightfold.compiler.artifacts import region_bytes, write_compiled
+    from eightfold.compiler import artifacts
     from eightfold.compiler.cascade.step import explain as explanation
 
+    others = artifacts.compiled_files(output)
+    if model.resolve() in map(Path.resolve, others):
+        raise InputError(f"{model}: lies where compile writes; name another folder with --output")
     graph, prepared, _, _ = _prepared(model, "compiling", **options)
     rewritten, network = prepared.rewritten, prepared.network
     streams = network.streams
@@ -189,8 +208,11 @@ def compile_command(
         )
     folders = [output / f"stream_{n}" if several else output for n in range(len(streams))]
     written = dict(zip(folders, streams, strict=True))
-    for path in write_compiled(rewritten.graph, written, c_array):
+    for path in artifacts.write_compiled(rewritten.graph, written, c_array):
         click.echo(path)
+        others.discard(path)
+    for path in others:  # of another network, which a host would take for this one's
+        path.unlink()
     searched = sum(network.searched.values())
     commands = sum(len(compiled.issued) for compiled in streams)
     taken = len(rewritten.graph.operators) - len(network.reasons | network.host)
@@ -198,11 +220,14 @@ def compile_command(
         f"{commands} commands for {taken} of {len(graph.operators)} operators; {searched} channels "
         f"needed a search for their multiplier, shift and rounding"
     )
-    click.echo(", ".join(f"{name} {size:,} bytes" for name, size in region_bytes(streams).items()))
+    sizes = artifacts.region_bytes(streams)
+    click.echo(", ".join(f"{name} {size:,} bytes" for name, size in sizes.items()))
     for line in rewritten.summary():
         click.echo(line)
     for index, conversion in sorted(network.host.items()):
         click.echo(f"host: {graph.operator(index)}: {conversion}")
+    for each in artifacts.outputs_elsewhere(rewritten.graph, streams):
+        click.echo(f"no stream: output {graph.tensors[each['tensor']]}: {each['from']}")
     for index, reason in sorted(network.reasons.items()):
         click.echo(f"golden: {graph.operator(index)}: {reason}")
     for compiled in streams if explain else ():

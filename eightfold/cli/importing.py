@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from eightfold.common.errors import InputError
-from eightfold.common.files import read_arrays, write_file
+from eightfold.common.files import distinct_paths, read_arrays, write_file
 from eightfold.common.program import complain, path_option
 from eightfold.common.terminal import output_console, terminal_progress
 
@@ -190,6 +190,15 @@ def import_command(spec: str, samples: Path | None, fallback: str | None, **aske
         raise InputError("--calibration and --asymmetric are of --spec tpu-mlir; leave them out")
     if spec == "tpu-mlir" and (asked["json_file"] or fallback):
         raise InputError("--json and --fallback are of --spec tflite; leave them out")
+    counted = click.get_current_context().get_parameter_source("count")
+    if counted is click.core.ParameterSource.COMMANDLINE and (samples or spec == "tpu-mlir"):
+        raise InputError("--count is of samples that are drawn; leave it out beside --samples")
+    source = asked["source"]
+    weights = source.with_suffix(".bin") if source.suffix == ".xml" else None
+    distinct_paths(
+        {"MODEL": source, "the weights of MODEL": weights, "--samples": samples},
+        {"--output": asked["output"], "--json": asked["json_file"]},
+    )
     arrays = _read_samples(samples) if samples else None
     request = Request(samples=arrays, fallback=fallback is not None, **asked)
     from eightfold.importer import Refused
@@ -207,4 +216,6 @@ def _read_samples(path: Path) -> Mapping[str, NDArray]:
     counts = {array.shape[:1] for array in arrays.values()}
     if len(counts) != 1 or counts & {(), (0,)}:
         raise InputError(f"--samples {path}: arrays need a first axis of as many samples in each")
+    if odd := [name for name, array in arrays.items() if array.dtype.kind not in "biuf"]:
+        raise InputError(f"--samples {path}: {odd[0]} is {arrays[odd[0]].dtype}; give real numbers")
     return arrays

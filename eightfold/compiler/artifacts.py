@@ -1,7 +1,7 @@
 """A compiled network as files: what a host loads, and what a person reads."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,12 @@ from eightfold.operators import host_operators, load_int8, run_graphs
 from eightfold.target.config import AcceleratorConfig
 
 STATE_FILE = "state.bin"
+
+FILES = (
+    *("commands.bin", "model.bin", "listing.txt", "layout.json", "network.h", STATE_FILE),
+    *("layout.h", "layout.c"),
+)
+"""What is written of a network, the last three if it has state, or if they are asked for."""
 
 DRIVER = Path(__file__).parent / "driver"
 """The driver in C, and a bench that runs it on the Verilog."""
@@ -92,8 +98,9 @@ def write_compiled(
     written.
     """
     contents: dict[Path, Content] = {}
+    elsewhere = outputs_elsewhere(graph, streams.values())
     for folder, compiled in streams.items():
-        layout, state = _layout(graph, compiled), b""
+        layout, state = _layout(graph, compiled) | {"elsewhere": elsewhere}, b""
         if compiled.state:
             state = contents[folder / STATE_FILE] = _initial_state(graph, compiled)
         contents |= {
@@ -108,6 +115,35 @@ def write_compiled(
             contents |= {folder / name: text for name, text in arrays.items()}
     write_files(contents)
     return list(contents)
+
+
+def compiled_files(folder: Path) -> set[Path]:
+    """Return what is in a folder, or its folders of streams, under a name that compiling writes."""
+    folders = [folder, *(each for each in folder.glob("stream_*") if each.name[7:].isdecimal())]
+    return {path for each in folders for name in FILES if (path := each / name).is_file()}
+
+
+def outputs_elsewhere(graph: Graph, streams: Collection[Compiled]) -> list[dict[str, Any]]:
+    """Return the model's outputs that no stream computes, each with words where it comes ``from``.
+
+    One that the host makes of what a stream computes is not among them.
+    """
+    computed = {tensor for stream in streams for tensor in stream.outputs}
+    host = host_operators(graph)
+    edges = (operator for operator in graph.operators if operator.index in host)
+    computed |= {edge.outputs[0] for edge in edges if edge.inputs[0] in computed}
+    makers = {tensor: operator for operator in graph.operators for tensor in operator.outputs}
+    found = []
+    for index in (each for each in graph.outputs if each not in computed):
+        tensor, maker = graph.tensors[index], makers.get(index)
+        if maker is None:
+            origin = "given, not computed" if tensor.data is None else "a constant"
+        elif maker.index in host:
+            origin = f"{maker} of {graph.tensors[maker.inputs[0]]}, on the host"
+        else:
+            origin = f"{maker}, in golden"
+        found.append(_entry(tensor) | {"from": origin})
+    return found
 
 
 def _state_bytes(graph: Graph, compiled: Compiled) -> tuple[int, int]:
@@ -158,7 +194,8 @@ def _listing(graph: Graph, compiled: Compiled) -> str:
 def _layout(graph: Graph, compiled: Compiled) -> dict[str, Any]:
     """Return regions, where a stream's inputs and outputs lie, and what the host does to them.
 
-    Values of variables that stay in the arena are the state, and neither.
+    Those of the model, whether converted or not, come first and in its order. Values of variables
+    that stay in the arena are the state, and neither.
     """
     host = [op for op in graph.operators if op.index in host_operators(graph)]
     before = {operator.outputs[0]: [operator] for operator in host if operator.name == "QUANTIZE"}
@@ -167,12 +204,16 @@ def _layout(graph: Graph, compiled: Compiled) -> dict[str, Any]:
         if operator.name == "DEQUANTIZE":
             after.setdefault(operator.inputs[0], []).append(operator)
 
-    def placed(tensors: Mapping[int, int], converted: Mapping[int, list[Operator]]) -> list[dict]:
+    def placed(
+        tensors: Mapping[int, int], converted: Mapping[int, list[Operator]], ends: Sequence[int]
+    ) -> list[dict]:
+        sides = [(*operator.inputs, *operator.outputs) for operator in host]
+        order = [t for end in ends for side in [(end,), *sides] if end in side for t in side]
         return [
             _entry(graph.tensors[tensor])
-            | {"offset": offset}
+            | {"offset": tensors[tensor]}
             | {"host": [_conversion(graph, operator) for operator in converted.get(tensor, [])]}
-            for tensor, offset in tensors.items()
+            for tensor in sorted(tensors, key=lambda tensor: [*order, tensor].index(tensor))
             if tensor not in kept
         ]
 
@@ -189,16 +230,19 @@ def _layout(graph: Graph, compiled: Compiled) -> dict[str, Any]:
         "command_bytes": 4 * len(compiled.words),
         "model_bytes": len(compiled.model),
         "arena_bytes": compiled.arena,
-        "inputs": placed(compiled.inputs, before),
-        "outputs": placed(compiled.outputs, after),
+        "inputs": placed(compiled.inputs, before, graph.inputs),
+        "outputs": placed(compiled.outputs, after, graph.outputs),
         "state": state,
         "operators": list(compiled.operators),
     }
 
 
 def _entry(tensor: Tensor) -> dict[str, Any]:
-    """Return what a host has to know of a tensor, without its place; None: it has no scale."""
-    quantization = tensor.quantization
+    """Return what a host has to know of a tensor, without its place; None: it has no scale.
+
+    A scale that is no positive number, with which nothing is computed, is none.
+    """
+    quantization = q if (q := tensor.quantization) and q.is_sound else None
     return {
         "tensor": tensor.index,
         "name": tensor.name,

@@ -13,7 +13,7 @@ from eightfold.model.reader import named, read_model
 from eightfold.operators.call import Node
 from eightfold.operators.definition import WORK
 from eightfold.operators.folding import constant_results
-from eightfold.operators.gate import misfits, prepare
+from eightfold.operators.gate import misfits, prepare, unsupported
 from eightfold.operators.registry import OPERATORS
 
 MAX_ELEMENTS = 1 << 23
@@ -227,16 +227,22 @@ def load_int8(
 def require_int8(graph: Graph) -> None:
     """Refuse a network with operators on float32, uint8 or int16, and say how to convert it.
 
-    Operators that turn float32 into int8 and back may stand at the edges of a model.
+    Operators that turn float32 into int8 and back may stand at the edges of a model. The message
+    has all operators that do not run, for whatever reason: they are mended together.
     """
     found = [each for each in misfits(graph) if each[1].dtype.name in _CONVERSIONS]
     if not found:
         return
-    operator, tensor = found[0]
+    (operator, tensor), *others = found
     kind = tensor.dtype.name
     edges = kind != "float32" and all(operator.name in _EDGES for operator, _ in found)
-    more = f" (and {len(found) - 1} more)" if found[1:] else ""
+    named = (str(each) + f" on {t.dtype}" * (t.dtype != tensor.dtype) for each, t in others)
+    more = f" (and {', '.join(named)})" if others else ""
+    numbers = {each.index for each, _ in found}
+    rest = (each for each in graph.operators if each.index not in numbers)
+    reasons = [f"; {each}: {why}" for each in rest if (why := unsupported(graph.tensors, each))]
     raise InputError(
         f"{operator} works on {kind}, in {tensor}{more}; Eightfold computes int8: "
         f"{_EDGE_CONVERSION if edges else _CONVERSIONS[kind]}; docs/models.md has an example"
+        f"{''.join(reasons)}"
     )

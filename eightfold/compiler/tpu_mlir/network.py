@@ -261,7 +261,8 @@ class Program:
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[int, NDArray[Any]]:
         """Return the codes of every value by golden, from real inputs by name.
 
-        Raises InputError if an input is missing, unknown, not finite or has another shape.
+        Raises InputError if an input is missing, unknown, not finite, not of real numbers or has
+        another shape.
         """
         values = self.codes(inputs)
         for number, form in enumerate(self.forms, self.inputs):
@@ -276,6 +277,8 @@ class Program:
             raise InputError(f"inputs are {', '.join(wanted)}, not {', '.join(inputs)}")
         found = {}
         for index, (name, value) in enumerate(wanted.items()):
+            if inputs[name].dtype.kind not in "biuf":
+                raise InputError(f"input {name}: is {inputs[name].dtype}; give real numbers")
             try:
                 found[index] = value.codes(inputs[name])
             except SpecError as error:
@@ -353,7 +356,9 @@ def _whole(value: Any, arrays: Arrays) -> Any:
     if not isinstance(value, dict):
         return value
     if "array" in value:
-        return arrays[value["array"]]
+        if (array := arrays[value["array"]]).dtype.kind not in "biuf":
+            raise TypeError(f"{value['array']} is {array.dtype}, not of real numbers")
+        return array
     if "options" in value:
         return {name: _whole(each, arrays) for name, each in value["options"].items()}
     return Quantization(np.array([value["scale"]]), np.array([value["zero_point"]]))

@@ -106,6 +106,73 @@ def test_every_command_names_the_file_that_it_refuses(
         assert err.startswith(f"eightfold: {model}: {words}")
 
 
+def elsewhere() -> bytes:
+    """Return a model of which only its third output, a RESHAPE without a scale, is a stream's."""
+    b = ModelBuilder()
+    x, other = b.input((1, 4), scale=0.5, name="x"), b.input((1, 4), scale=np.nan, name="odd")
+    real, y = b.tensor((1, 4), dtype=np.float32), b.tensor((4,), scale=np.inf)
+    b.operator("DEQUANTIZE", [x], [real])
+    b.operator("RESHAPE", [other], [y], {"new_shape": [4]})
+    for tensor in (b.constant(np.zeros(4, np.int8)), real, y, x):
+        b.output(tensor)
+    return b.build()
+
+
+def test_compile_names_outputs_of_no_stream(tmp_path: Path, call: Call) -> None:
+    out = printed(call, "compile", saved(tmp_path, elsewhere()), "-o", tmp_path / "out")
+    origins = {
+        4: "a constant",
+        2: "operator 0 DEQUANTIZE of tensor 0 'x', on the host",
+        0: "given, not computed",
+    }
+    lines = [line for line in out.splitlines() if line.startswith("no stream: ")]
+    assert [line.split(": ", 2)[2] for line in lines] == [*origins.values()]
+    text = (tmp_path / "out" / "layout.json").read_text()
+    layout = json.loads(text, parse_constant=pytest.fail)
+    assert {each["tensor"]: each["from"] for each in layout["elsewhere"]} == origins
+    places = [*layout["inputs"], *layout["outputs"]]
+    assert [(each["scale"], each["zero_point"]) for each in places] == [(None, None)] * 2
+    assert "SCALE" not in (tmp_path / "out" / "network.h").read_text()
+
+
+def test_compile_leaves_nothing_of_another_network(tmp_path: Path, call: Call) -> None:
+    model, folder = saved(tmp_path, elsewhere()), tmp_path / "out"
+    old = [folder / each for each in ("state.bin", "stream_1/model.bin", "stream_x/model.bin")]
+    for path in (*old, folder / "notes.txt"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    printed(call, "compile", model, "-o", folder, "--c-array", "net")
+    assert [path.exists() for path in (*old, folder / "notes.txt")] == [False, False, True, True]
+    printed(call, "compile", model, "-o", folder)
+    assert not [*folder.glob("layout.[ch]")]
+    model = saved(folder, elsewhere(), "layout.c")
+    assert f"{model}: lies where compile writes; " in refusal(call, "compile", model, "-o", folder)
+    assert model.read_bytes() == elsewhere()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["-o", "a.xml"], "--output a.xml: would overwrite MODEL; "),
+        (["-o", "b/../a.bin"], "would overwrite the weights of MODEL; "),
+        (["-o", "x.npz", "--samples", "x.npz"], "would overwrite --samples; "),
+        (["-o", "b", "--json", "b"], "--json b: would overwrite --output; "),
+        (["-o", "b", "--samples", "x.npz", "--count", "8"], "--count is of samples that are drawn"),
+        (["-o", "b", "--spec", "tpu-mlir", "--count", "8"], "--count is of samples that are drawn"),
+        (["-o", "b", "--samples", "x.npz"], "x is complex128; give real numbers"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_import_refuses_what_it_would_lose(
+    options: list[str], words: str, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("x.npz", x=np.array([1j]))
+    saved(tmp_path, b"a network", "a.xml")
+    assert words in refusal(call, "import", "a.xml", *options)
+    assert (tmp_path / "a.xml").read_bytes() == b"a network" and not (tmp_path / "b").exists()
+
+
 @pytest.mark.slow
 def test_estimate_prints_cycles_per_operator(call: Call) -> None:
     status, out, _ = call("estimate", MODEL, "--json")

@@ -134,8 +134,8 @@ size_t quantize(const float *x, size_t n, float s, int32_t z, int32_t lo, int32_
 { return eightfold_quantize(x, n, s, z, lo, hi, q); }
 void dequantize(const uint8_t *q, size_t n, float s, int32_t z, int32_t lo, float *x)
 { eightfold_dequantize(q, n, s, z, lo, x); }
-size_t input(const float *x, uint8_t *arena) { return eightfold_quantize_input_1(x, arena); }
-void output(const uint8_t *arena, float *x) { eightfold_dequantize_output_0(arena, x); }
+size_t input(const float *x, uint8_t *arena) { return eightfold_quantize_input_0(x, arena); }
+void output(const uint8_t *arena, float *x) { eightfold_dequantize_output_1(arena, x); }
 """
 
 
@@ -155,7 +155,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_layout_says_what_the_host_converts(written: Path) -> None:
     layout = json.loads((written / "layout.json").read_text())
-    more, image = layout["inputs"]
+    image, more = layout["inputs"]
     assert (image["dtype"], image["zero_point"]) == ("int8", [3])
     assert image["scale"] == [np.float32(0.05)]
     assert image["host"] == [
@@ -163,7 +163,9 @@ def test_the_layout_says_what_the_host_converts(written: Path) -> None:
     ]
     assert (more["dtype"], more["zero_point"], more["host"]) == ("uint8", [131], [])
     found = [[each["conversion"] for each in entry["host"]] for entry in layout["outputs"]]
-    assert sorted(found) == [[], ["DEQUANTIZE"], ["DEQUANTIZE"]]
+    assert found == [[], ["DEQUANTIZE"], ["DEQUANTIZE"]], "in the model's order"
+    assert [each["tensor"] for each in layout["outputs"]] == [9, 6, 8]
+    assert layout["elsewhere"] == []
 
 
 def _floats(scale: np.float32, rng: np.random.Generator) -> np.ndarray:
@@ -223,7 +225,7 @@ def _expect_equal(library: ctypes.CDLL, oracle: Oracle, dtype: type, seed: int) 
 def test_the_functions_of_a_network_read_and_write_its_arena(written: Path) -> None:
     library = ctypes.CDLL(str(written / "host.so"))
     layout = json.loads((written / "layout.json").read_text())
-    image, early = layout["inputs"][1], layout["outputs"][0]
+    image, early = layout["inputs"][0], layout["outputs"][1]
     arena = np.zeros(layout["arena_bytes"], np.uint8)
     x = np.random.default_rng(0).normal(0, 3, image["shape"]).astype(np.float32)
     values = run_graph(load_int8(edged()), {0: x, 1: np.zeros((1, 4, 5, 8), np.uint8)})

@@ -1,6 +1,7 @@
 """TPU-MLIR's forms on the machine model equal golden, and are refused only where golden refuses."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from eightfold.common.errors import InputError
 from eightfold.compiler.lower.pointwise import EVERY_BYTE
 from eightfold.compiler.steps.elementwise import Elementwise
 from eightfold.compiler.tpu_mlir.lower import TwoBytes, asymmetric_sum, two_bytes
-from eightfold.compiler.tpu_mlir.network import TpuMlirNetwork
+from eightfold.compiler.tpu_mlir.network import Form, Program, TpuMlirNetwork, Value
 from eightfold.golden.quantization import Quantization
 from eightfold.golden.requantize import requantize
 from eightfold.golden.tpu_mlir import elementwise, windows
@@ -215,6 +216,17 @@ def test_what_golden_refuses_is_refused(
 def test_an_empty_network_is_refused() -> None:
     with pytest.raises(InputError, match="no forms"):
         TpuMlirNetwork(PRESETS["small"]).compile()
+
+
+@pytest.mark.parametrize("odd", [np.array([1j, 0]), np.array(["a", "b"])], ids=["complex", "text"])
+def test_what_is_no_real_number_is_refused(odd: np.ndarray, tmp_path: Path) -> None:
+    values = [Value(name=name, shape=(2,), code="int8", scale=0.5, zero_point=0) for name in "xy"]
+    program = Program(tuple(values), 1, (1,), (Form("arrange", (0,), {"order": odd}),))
+    with pytest.raises(InputError, match=r"input x: is .*; give real numbers"):
+        program.run({"x": odd})
+    (tmp_path / "n.npz").write_bytes(program.save())
+    with pytest.raises(InputError, match="array_0 is .*, not of real numbers"):
+        Program.load(tmp_path / "n.npz")
 
 
 def test_forms_follow_each_other() -> None:

@@ -168,7 +168,22 @@ def network(dtype: str, *, edges: bool) -> bytes:
 def test_another_type_is_told_how_to_convert_it(dtype: str, edges: bool, advice: str) -> None:
     model = network(dtype, edges=edges)
     name = "QUANTIZE" if edges else "RELU"
-    where = rf"^model: operator 0 {name} works on {dtype}, in tensor 0 'image' \(and 1 more\); "
+    second = f"operator 1 {'QUANTIZE' if edges else 'LOGISTIC'}"
+    where = rf"^model: operator 0 {name} works on {dtype}, in tensor 0 'image' \(and {second}\); "
     for run in (lambda: load_int8(model), lambda: Session().run(model)):
         with pytest.raises(InputError, match=f"{where}.*{advice}"):
             run()
+
+
+def test_all_that_does_not_run_is_named_at_once() -> None:
+    b = ModelBuilder()
+    for name, dtype in (("SIN", "int8"), ("ADD", "float32"), ("ADD", "int8"), ("RELU", "uint8")):
+        x = b.input((1, 4), dtype=dtype, scale=0.5)
+        y = b.tensor((1, 4), dtype=dtype, scale=0.5)
+        b.operator(name, [x, x] if name == "ADD" else [x], [y])
+        b.output(y)
+    words = (
+        r"operator 1 ADD .* \(and operator 3 RELU on uint8\); .*; operator 0 SIN: not supported: "
+    )
+    with pytest.raises(InputError, match=words):
+        load_int8(b.build())

@@ -216,8 +216,9 @@ def test_the_commands_write_it(tmp_path: Path, call: Call) -> None:
     assert (status, len(out.split())) == (0, 6)
     assert all(Path(each).is_file() for each in out.split())
     command = ("compile", MODEL_FILE, "-o", tmp_path / "net", "--c-array")
-    status, _, err = call(*command, "a b")
-    assert (status, "'a b' is no name in C" in err) == (2, True)
+    for name in ("a b", "int", "class", "uint8_t", "state", "output_0_shape", "eightfold_run"):
+        status, _, err = call(*command, name)
+        assert (status, f"'{name}' is no name in C" in err) == (2, True)
     assert not (tmp_path / "net").exists()
     assert call(*command, "net")[0] == 0
     assert "network net = {" in (tmp_path / "net" / "layout.c").read_text()
