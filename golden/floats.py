@@ -33,15 +33,16 @@ def dequantize(
 ) -> NDArray[np.float32]:
     """Return DEQUANTIZE of int8 or uint8: ``s * (q - z)`` in float64, rounded to float32.
 
-    One scale, or one per slice along the input's axis, where the product is in float32. ``tflm``
-    takes the first scale and zero point for all slices.
+    What is beyond float32 becomes an infinity. One scale, or one per slice along the input's axis,
+    where the product is in float32. ``tflm`` takes the first scale and zero point for all slices.
     """
     scale, zero_point = input_quantization.along_axis(x.ndim)
     if reference == "tflm":
         scale, zero_point = scale.flat[0], zero_point.flat[0]
     difference = x.astype(np.int64) - zero_point
     # The exact product has at most 24 + 9 bits: one rounding to float32, in either precision.
-    return (scale.astype(np.float64) * difference).astype(np.float32)
+    with np.errstate(over="ignore"):
+        return (scale.astype(np.float64) * difference).astype(np.float32)
 
 
 def cast(x: NDArray[Any], *, dtype: DTypeLike, reference: Reference = "litert") -> NDArray[Any]:

@@ -22,7 +22,7 @@ from eightfold.cli.importing import import_command, taken
 from eightfold.cli.operator_list import ops
 from eightfold.common.errors import InputError
 from eightfold.common.extras import plugins
-from eightfold.common.files import npz_bytes, read_arrays, write_file
+from eightfold.common.files import distinct_paths, npz_bytes, read_arrays, write_file
 from eightfold.common.program import (
     STATUSES,
     model_argument,
@@ -133,6 +133,17 @@ def run(
     """
     from eightfold.run.session import Session  # the model reader and golden load only when needed
 
+    for name, path in {"--output": output, "--html": html_file}.items():
+        if str(path) == "-":
+            raise InputError(f"{name} -: standard output takes --json alone; name a file")
+    sizes = Path(config) if config.endswith(".toml") else None
+    weights = model.with_suffix(".bin") if model.suffix == ".xml" else None
+    distinct_paths(
+        {"MODEL": model, "the weights of MODEL": weights, "--input": input_file, "--config": sizes},
+        {"--output": output, "--json": json_file, "--html": html_file, "--trace": options["trace"]},
+    )
+    if input_file and _is_given("seed"):
+        raise InputError("--seed draws the inputs that --input gives; leave one of them out")
     inputs = _load_inputs(input_file) if input_file else None
     if model.suffix == ".npz":
         raise SystemExit(_run_program(model, inputs, backend, config, seed, output))
@@ -181,6 +192,12 @@ def run(
     raise SystemExit(1 if any(each.mismatches for each in results) else 0)
 
 
+def _is_given(name: str) -> bool:
+    """Return whether an option of the command stands on its line."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
 def _run_program(
     model: Path,
     inputs: dict[str, np.ndarray] | None,
@@ -192,11 +209,9 @@ def _run_program(
     """Run a network of TPU-MLIR, and return the exit status."""
     from eightfold.run.simulate import run_program
 
-    context = click.get_current_context()
     known = {"model", "input_file", "backend", "config", "seed", "output"}
-    for each in context.command.params:
-        source = context.get_parameter_source(each.name or "")
-        if each.name not in known and source is click.core.ParameterSource.COMMANDLINE:
+    for each in click.get_current_context().command.params:
+        if each.name not in known and _is_given(each.name or ""):
             raise InputError(f"{each.opts[0]} is for .tflite models; leave it out for {model.name}")
     with terminal_progress(f"running {model.name} on {backend}") as progress:
         ran = run_program(model, inputs, backend, config, seed, progress)

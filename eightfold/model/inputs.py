@@ -1,7 +1,10 @@
 """A run's inputs: drawn, or given by index or name, and checked against the model."""
 
+import operator
 import re
 from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +17,17 @@ Inputs = Mapping[int | str, np.ndarray] | Mapping[int, np.ndarray] | Mapping[str
 _BY_INDEX = re.compile(r"tensor_(\d+)", re.ASCII)
 
 _RANGES = {np.dtype(np.int8): (-128, 128), np.dtype(np.uint8): (0, 256), np.dtype(np.bool_): (0, 2)}
+
+
+def whole(noun: str, value: Any, least: int) -> int:
+    """Return a number as int; raise `InputError` if it is not whole, or below ``least``."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise InputError(f"{noun} must be a whole number, {least} or more, not {value!r}")
+    return number
 
 
 def random_inputs(graph: Graph, seed: int) -> dict[int, np.ndarray]:
@@ -41,14 +55,7 @@ def resolve_inputs(graph: Graph, given: Inputs) -> dict[int, np.ndarray]:
     Raises `InputError` if an input is missing, unknown, given twice, or of another shape or dtype;
     the message lists the inputs expected.
     """
-    inputs: dict[int, np.ndarray] = {}
-    for key, array in given.items():
-        index = _index(graph, key)
-        if index in inputs:
-            raise InputError(f"input {_shown(graph, index)} is given twice")
-        inputs[index] = array
-    if missing := [index for index in graph.inputs if index not in inputs]:
-        raise InputError(f"no input {_shown(graph, missing[0])}; {_expected(graph)}")
+    inputs = _arrays(graph, given)
     for index, array in inputs.items():
         tensor = graph.tensors[index]
         if array.shape != tensor.shape or array.dtype != tensor.dtype:
@@ -64,22 +71,45 @@ def frames_of(graph: Graph, given: Inputs, count: int) -> list[dict[int, np.ndar
 
     Raises `InputError` as `resolve_inputs`; or if an array has not as many frames.
     """
-    for key, array in given.items():
+    arrays = _arrays(graph, given)
+    for index, array in arrays.items():
         if array.shape[:1] != (count,):
             raise InputError(
-                f"input {key} of shape {array.shape} must have {count} frames along its first axis"
+                f"input {_shown(graph, index)} of shape {array.shape} must have {count} frames "
+                "along its first axis"
             )
-    frames = [{key: array[n] for key, array in given.items()} for n in range(count)]
+    frames = [{index: array[n] for index, array in arrays.items()} for n in range(count)]
     return [resolve_inputs(graph, frame) for frame in frames]
 
 
-def _index(graph: Graph, key: int | str) -> int:
+def _arrays(graph: Graph, given: Inputs) -> dict[int, np.ndarray]:
+    """Return the array for each input, by its tensor's index; none is missing."""
+    if not isinstance(given, Mapping):
+        kind = type(given).__name__
+        raise InputError(f"inputs must be a dict of arrays, not {kind}; {_expected(graph)}")
+    inputs: dict[int, np.ndarray] = {}
+    for key, array in given.items():
+        index = _index(graph, key)
+        if index in inputs:
+            raise InputError(f"input {_shown(graph, index)} is given twice")
+        if not isinstance(array, np.ndarray | np.generic):
+            kind, dtype = type(array).__name__, graph.tensors[index].dtype
+            raise InputError(
+                f"input {_shown(graph, index)} must be an array of {dtype}, not {kind}"
+            )
+        inputs[index] = array
+    if missing := [index for index in graph.inputs if index not in inputs]:
+        raise InputError(f"no input {_shown(graph, missing[0])}; {_expected(graph)}")
+    return inputs
+
+
+def _index(graph: Graph, key: object) -> int:
     """Return the index of the input that a key names."""
-    if isinstance(key, int):
-        found = [key] if key in graph.inputs else []
+    if isinstance(key, Integral):
+        found = [int(key)] if key in graph.inputs else []
         shown = f"tensor {key}"
     else:
-        by_index = _BY_INDEX.fullmatch(key)
+        by_index = _BY_INDEX.fullmatch(key) if isinstance(key, str) else None
         found = [int(by_index[1])] if by_index and int(by_index[1]) in graph.inputs else []
         found = found or [index for index in graph.inputs if graph.tensors[index].name == key]
         shown = f"array {key!r}"

@@ -86,7 +86,11 @@ COMPOSITE = "STABLEHLO_COMPOSITE"
 _NOT_BUILTIN = {"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"}
 
 
-def read_model(source: bytes | str | Path) -> Graph:
+Model = bytes | str | Path
+"""A ``.tflite`` file, or its bytes; they may be a bytearray."""
+
+
+def read_model(source: Model) -> Graph:
     """Read subgraph 0 of a model, whose operators have not passed the gate.
 
     Element types int8, int16, int32, int64, uint8, float32 and bool are read. Shapes are those that
@@ -101,17 +105,26 @@ def read_model(source: bytes | str | Path) -> Graph:
     ``source``: the bytes of a ``.tflite`` file, or its path.
     """
     with named(source):
-        content = source if isinstance(source, bytes) else _read_file(source)
+        content = model_bytes(source)
         _check_identifier(content)
         graph = _Reader(content).graph()
         _check_order(graph)
     return graph
 
 
+def model_bytes(source: Model) -> bytes:
+    """Return the bytes of a model; raise `InputError` if it is neither these nor such a file."""
+    if isinstance(source, str | os.PathLike):
+        return _read_file(source)
+    if isinstance(source, bytes | bytearray):
+        return bytes(source)
+    raise InputError(f"give a .tflite file or its bytes, not {type(source).__name__}")
+
+
 @contextmanager
-def named(source: bytes | str | Path) -> Iterator[None]:
+def named(source: Model) -> Iterator[None]:
     """Within it, the message of an `InputError` starts with the model's file, or with "model"."""
-    label = "model" if isinstance(source, bytes) else os.fspath(source)
+    label = os.fspath(source) if isinstance(source, str | os.PathLike) else "model"
     with _labelled("".join(c if c.isprintable() else "?" for c in label)):
         yield
 

@@ -19,7 +19,8 @@ from eightfold.common.line import BAUD, PATIENCE
 from eightfold.golden.quantization import Reference
 from eightfold.model import Graph, named, normalize_dimensions, with_shapes
 from eightfold.model.graph import Arrays
-from eightfold.model.inputs import Inputs, frames_of, random_inputs, resolve_inputs
+from eightfold.model.inputs import Inputs, frames_of, random_inputs, resolve_inputs, whole
+from eightfold.model.reader import Model, model_bytes
 from eightfold.operators import Limits, load_int8, run_graphs
 from eightfold.run.reference.oracle import (
     Oracle,
@@ -52,9 +53,6 @@ if TYPE_CHECKING:
     from eightfold.sim.simulator.sources import AcceleratorSource
 
 Backend = Literal["golden", "verilator", "icarus", "board"]
-
-Model = bytes | str | Path
-"""A ``.tflite`` file, or its bytes."""
 
 
 class _Asked(NamedTuple):
@@ -133,7 +131,7 @@ class Session(Closing):
         memory: str | MemoryTiming = "ideal",
         stall: float = 0.0,
         source: "AcceleratorSource | None" = None,
-        trace: Path | None = None,
+        trace: str | Path | None = None,
         progress: "OnProgress | None" = None,
         max_memory: int | None = None,
         max_elements: int | None = None,
@@ -165,16 +163,22 @@ class Session(Closing):
                 "trace": trace is not None,
                 "fast": fast,
                 "clock": clock is not None,
+                "no_rewrite": bool(no_rewrite),
+                "no_cascade": not cascade,
             }
             for name, needed in simulated.items():
                 if needed:
                     raise InputError(
-                        f"{name} needs a simulation, not golden; use backend verilator or icarus"
+                        f"{name} needs a simulation, not golden; use backend verilator or icarus, "
+                        "or leave it out"
                     )
         if (backend == "board") != (port is not None):
             raise InputError("backend board and port, such as /dev/ttyUSB0, need each other")
         if backend == "board" and (stall or source or trace):
             raise InputError("stall, source and trace need a simulation, not a board")
+        if backend != "board" and (baud, patience) != (BAUD, PATIENCE):
+            raise InputError("baud and patience are of backend board; leave them out")
+        trace = None if trace is None else Path(trace)
         if trace is not None:  # refused before golden, compiler and simulator have worked
             from eightfold.sim.simulator.toolchain import checked_simulator
             from eightfold.sim.simulator.waves import wave_format
@@ -200,7 +204,7 @@ class Session(Closing):
         self.fast = fast
         self.clock = told if backend != "golden" else None
         self.limits = Limits(max_memory, max_elements)
-        self.batch = batch
+        self.batch = None if batch is None else whole("batch", batch, 1)
         self._oracle: Oracle | None = None
         self._states: dict[str, _State] = {}
 
@@ -238,6 +242,7 @@ class Session(Closing):
         where each tensor lay, and each one's comparison.
         """
         graph = load_int8(model, self.limits, self.batch)
+        seed = whole("seed", seed, 0)
         asked = _Asked(seed if inputs is None else None, all_tensors, compare, record)
         batch = [random_inputs(graph, seed) if inputs is None else resolve_inputs(graph, inputs)]
         (result,) = self._run(model, graph, batch, asked)
@@ -259,6 +264,8 @@ class Session(Closing):
         """
         graph = load_int8(model, self.limits, self.batch)
         resolved = [resolve_inputs(graph, inputs) for inputs in batch]
+        if not resolved:
+            raise InputError("a batch must have the inputs of one inference or more, not of none")
         return self._run(model, graph, resolved, _Asked(all_tensors=all_tensors, compare=compare))
 
     def run_frames(
@@ -279,6 +286,7 @@ class Session(Closing):
         are drawn with ``seed + n``. The others are as of `run`.
         """
         graph = load_int8(model, self.limits, self.batch)
+        count, seed = whole("count", count, 1), whole("seed", seed, 0)
         if inputs is None:
             frames = [random_inputs(graph, seed + number) for number in range(count)]
         else:
@@ -313,7 +321,7 @@ class Session(Closing):
             with needs_extra("rtl", f"backend {self.backend}"):
                 results, undisturbed = self._simulate(model, graph, batch, asked)
         if asked.compare:
-            content = _model_bytes(model)
+            content = model_bytes(model)
             if self.batch is not None:
                 content = with_shapes(content, graph)
             self._compare_all(results, graph, content, given, state)
@@ -356,6 +364,7 @@ class Session(Closing):
             model_sha256=_hash(model),
             configuration=self.config.as_dict(),
             fallback=self.fallback,
+            batch=self.batch,
             no_rewrite=list(self.no_rewrite),
             cascade=self.cascade,
             stall=self.stall,
@@ -509,7 +518,7 @@ class Session(Closing):
                 operator.counters = dict(timed.counters.get(operator.index, {}))
                 operator.counters.pop("CYCLES", None)
         return RunResult(
-            model=str(model) if not isinstance(model, bytes) else "(bytes)",
+            model="(bytes)" if isinstance(model, bytes | bytearray) else str(model),
             config=self.config_name,
             backend=self.backend,
             reference=self.reference,
@@ -641,8 +650,5 @@ def _fingerprints(graph: Graph, indices: Sequence[int], tensors: Arrays) -> list
 
 def _hash(model: Model) -> str:
     """Return the SHA-256 of a model's bytes."""
-    return hashlib.sha256(_model_bytes(model)).hexdigest()
-
-
-def _model_bytes(model: Model) -> bytes:
-    return model if isinstance(model, bytes) else Path(model).read_bytes()
+    with named(model):
+        return hashlib.sha256(model_bytes(model)).hexdigest()

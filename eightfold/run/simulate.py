@@ -299,6 +299,7 @@ def run_program(
     ``inputs``: real values by name, as the source has them; None draws codes with ``seed``.
     ``backend``: ``golden``, ``verilator`` or ``icarus``.
     """
+    sizes = AcceleratorConfig.load(config)
     program = Program.load(path)
     if inputs is None:
         rng = np.random.default_rng(seed)
@@ -318,7 +319,7 @@ def run_program(
             f"--backend {backend}: a network of TPU-MLIR runs in golden or a simulator"
         )
     checked_simulator(backend)
-    network = program.network(AcceleratorConfig.load(config))
+    network = program.network(sizes)
     compiled = network.compile(keep=not set(program.outputs) <= set(network.graph.outputs))
     held = {index: to_int8(codes[index]) for index in range(program.inputs)}
     (run,) = simulate_network(

@@ -87,7 +87,7 @@ class MemoryTiming:
         """
         if isinstance(text, MemoryTiming):
             return cls(**asdict(text))
-        first, *others = text.split(",")
+        first, *others = str(text).split(",")
         values: Mapping[str, Any] = {}
         if "=" not in first:
             if first not in KNOWN:
@@ -98,7 +98,10 @@ class MemoryTiming:
             values = asdict(KNOWN[first])
         else:
             others = [first, *others]
-        return cls(**values | dict(_field(each) for each in others))
+        fields = [*map(_field, others)]
+        if len(dict(fields)) < len(fields):
+            raise InputError(f"memory {text!r} gives a field twice; leave one of them out")
+        return cls(**values | dict(fields))
 
     def pace(self, port: int) -> int:
         """Return what a beat of ``port`` bytes takes of a shared bus, in `SIXTEENTHS`."""

@@ -142,6 +142,7 @@ class RunJson(TypedDict):
         str | None,
         "`golden` if operators that the accelerator does not compute were to run in numpy",
     ]
+    batch: Annotated[int | None, "entries given with `--batch`; null: as the file states them"]
     no_rewrite: Annotated[
         list[str], "rules that were not applied before the network was compiled, or `all`"
     ]
@@ -282,6 +283,7 @@ class Provenance:
     model_sha256: str
     configuration: dict[str, Any]
     fallback: str | None
+    batch: int | None = None
     no_rewrite: list[str] = field(default_factory=list)
     cascade: bool = True
     stall: float
@@ -419,11 +421,13 @@ def verdict(result: RunResult) -> str:
     hardware = [operator for operator in result.operators if operator.where == "hardware"]
     gone = sum(operator.where == REWRITTEN for operator in result.operators)
     host = sum(operator.where == HOST for operator in result.operators)
+    golden = sum(operator.where == "golden" for operator in result.operators)
     ran = (
         f"{len(hardware)} of {len(result.operators)} operators in hardware"
+        + (f", {golden} in golden" if golden else "")
         + (f", {gone} rewritten into others" if gone else "")
         if result.backend != "golden"
-        else f"{len(result.operators) - host} operators in golden"
+        else f"{golden} operators in golden"
     ) + (f", {host} on the host" if host else "")
     if not result.compared:
         return f"{ran}; nothing compared (use --compare)"

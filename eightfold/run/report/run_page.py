@@ -225,6 +225,7 @@ def _command(result: RunResult) -> str:
         "frames": len(result.frames) or None,
         "input": provenance.input_file,
         "fallback": provenance.fallback,
+        "batch": provenance.batch,
         "memory": provenance.memory if provenance.memory != "ideal" else None,
         "no_rewrite": provenance.no_rewrite,
         "no_cascade": not provenance.cascade,

@@ -77,6 +77,13 @@ def test_json_goes_to_standard_output_alone(call: Call) -> None:
         (["run", MODEL, "--compare", "--reference", "onnx"], "'onnx' is not one of"),
         (["run", MODEL, "--stall", "0.1"], "stall needs a simulation, not golden"),
         (["run", MODEL, "--trace", "waves.vcd"], "trace needs a simulation, not golden"),
+        (["run", MODEL, "--no-rewrite", "all"], "no_rewrite needs a simulation, not golden"),
+        (["run", MODEL, "--no-cascade"], "no_cascade needs a simulation, not golden"),
+        (["run", MODEL, "--baud", "9600"], "baud and patience are of backend board; leave them"),
+        (["run", MODEL, "--input", "in.npz", "--seed", "0"], "that --input gives; leave one of"),
+        (["run", MODEL, "--html", "-"], "--html -: standard output takes --json alone"),
+        (["run", "net.npz", "--config", "huge"], "no such preset"),
+        (["estimate", MODEL, "--memory", "latency=1,latency=2"], "gives a field twice; leave one"),
         (["verilog", "--unit", "gpu"], "no such unit; use one of requantizer"),
         (["simulate"], "No such command 'simulate'"),
         (["run"], "Missing argument 'MODEL'"),
@@ -87,6 +94,29 @@ def test_bad_input_is_one_line_and_exit_status_2(
     arguments: list[str], message: str, call: Call
 ) -> None:
     assert message in refusal(call, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--output", "m.tflite"], "--output m.tflite: would overwrite MODEL"),
+        (["--json", "x/../m.tflite"], "--json x/../m.tflite: would overwrite MODEL"),
+        (["--input", "in.npz", "--html", "in.npz"], "--html in.npz: would overwrite --input"),
+        (["--config", "c.toml", "--json", "c.toml"], "--json c.toml: would overwrite --config"),
+        (["--output", "o.vcd", "--trace", "o.vcd"], "--trace o.vcd: would overwrite --output"),
+    ],
+)
+def test_nothing_that_is_read_or_written_is_overwritten(
+    options: list[str], named: str, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = saved(tmp_path, Path(MODEL).read_bytes(), "m.tflite")
+    assert f"{named}; name another file" in refusal(call, "run", "m.tflite", *options)
+    assert [*tmp_path.iterdir()] == [path] and path.read_bytes() == Path(MODEL).read_bytes()
+
+
+def test_devices_take_any_number_of_outputs(call: Call) -> None:
+    printed(call, "run", MODEL, "--output", "/dev/null", "--json", "/dev/null")
 
 
 def test_a_truncated_model_is_one_line_and_exit_status_2(tmp_path: Path, call: Call) -> None:

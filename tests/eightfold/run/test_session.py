@@ -128,6 +128,12 @@ def test_an_operator_that_the_accelerator_does_not_compute_is_refused() -> None:
         session.run(unsupported_model())
 
 
+def test_the_verdict_tells_how_many_operators_ran_in_golden() -> None:
+    with MachineSession(config="nano", fallback="golden") as session:
+        ran = verdict(session.run(unsupported_model()))
+    assert ran.startswith("1 of 2 operators in hardware, 1 in golden; ")
+
+
 @pytest.mark.slow
 def test_fallback_runs_it_in_golden_and_says_so() -> None:
     with Session("verilator", "nano", fallback="golden", fast=True) as session:
@@ -160,7 +166,7 @@ def small_model(**bias: int) -> bytes:
 def test_a_difference_is_counted_and_located(
     reference: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eightfold.run.session._model_bytes", lambda model: small_model(bias=80))
+    monkeypatch.setattr("eightfold.run.session.model_bytes", lambda model: small_model(bias=80))
     with Session(reference=reference) as session:
         result = session.run(small_model(), {0: np.zeros((1, 3), dtype=np.int8)}, compare=True)
     name = {"litert": "LiteRT", "tflm": "TFLite Micro"}[reference]
@@ -179,11 +185,30 @@ def test_a_difference_is_counted_and_located(
         (dict.fromkeys((0, "image"), np.zeros((1, 3), np.int8)), "'image' is given twice"),
         ({0: np.zeros((3,), dtype=np.int8)}, r"must be int8 of shape \(1, 3\), not int8 of shape"),
         ({0: np.zeros((1, 3), dtype=np.float32)}, "not float32"),
+        ({0: [[1, 2, 3]]}, "input tensor_0 or 'image' must be an array of int8, not list"),
+        ({None: np.zeros((1, 3), np.int8)}, "array None is no input of the model; expected: "),
+        ([np.zeros((1, 3), np.int8)], "inputs must be a dict of arrays, not list; expected: "),
     ],
 )
-def test_wrong_inputs_are_refused(inputs: dict[int, np.ndarray], message: str) -> None:
+def test_wrong_inputs_are_refused(inputs: Any, message: str) -> None:
     with Session() as session, pytest.raises(InputError, match=message):
         session.run(small_model(), inputs)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: s.run(small_model(), seed=1.5), "seed must be a whole number, 0 or more, not"),
+        (lambda s: s.run_frames(small_model(), 2, seed=-1), "seed must be .*, not -1"),
+        (lambda s: s.run_frames(small_model(), 0), "count must be a whole number, 1 or more"),
+        (lambda s: s.run_batch(small_model(), []), "a batch must have the inputs of one inference"),
+        (lambda s: s.reset("nosuch"), "nosuch: No such file or directory; name a readable"),
+        (lambda s: s.run(None), "model: give a .tflite file or its bytes, not NoneType"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(call: Callable[[Session], Any], message: str) -> None:
+    with Session() as session, pytest.raises(InputError, match=message):
+        call(session)
 
 
 def reshaped() -> bytes:
@@ -253,11 +278,11 @@ def test_inputs_that_contradict_the_model_are_refused_before_any_backend_runs(
             assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("key", [0, "tensor_0", "image"])
+@pytest.mark.parametrize("key", [0, np.int64(0), "tensor_0", "image"])
 def test_an_input_is_given_by_index_or_name(key: int | str) -> None:
     with Session() as session:
         (output,) = session.run(
-            small_model(), {key: np.full((1, 3), 4, dtype=np.int8)}
+            bytearray(small_model()), {key: np.full((1, 3), 4, dtype=np.int8)}
         ).outputs.values()
     np.testing.assert_array_equal(output, [[2, 2]])  # 3 * 4 * 0.5 * 1 * 0.25 = 1.5 rounds to 2
 
@@ -323,14 +348,16 @@ def test_what_tflite_micro_refuses_is_one_line() -> None:
             {"source": AcceleratorSource("ecp5", partial(Unit, "accelerator"))},
             "ecp5 needs a simulation, not golden; use backend verilator or icarus",
         ),
-        ({"trace": Path("waves.vcd")}, "trace needs a simulation, not golden"),
+        ({"trace": Path("waves.vcd")}, "trace needs a simulation, .*, or leave it out"),
         (
-            {"backend": "verilator", "trace": Path("waves.foo")},
+            {"backend": "verilator", "trace": "waves.foo"},
             r"trace waves\.foo: waves are \.vcd or \.fst; name such a file",
         ),
         ({"fast": True}, "fast needs a simulation, not golden"),
         ({"clock": 50.0}, "clock needs a simulation, not golden"),
         ({"clock": -1.0}, "clock must be a number of MHz above 0, not -1.0"),
+        ({"memory": None}, "memory 'None' is not known; use ideal, "),
+        ({"batch": -1}, "batch must be a whole number, 1 or more, not -1"),
     ],
 )
 def test_unknown_names_are_refused(options: dict[str, Any], message: str) -> None:

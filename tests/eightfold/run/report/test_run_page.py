@@ -17,6 +17,7 @@ from eightfold.estimate.estimate import estimate, estimate_stream
 from eightfold.isa import COUNTERS
 from eightfold.isa.shares import Work
 from eightfold.model import Graph
+from eightfold.model.builder import ModelBuilder
 from eightfold.operators import load_model
 from eightfold.run.report.clock import Clock
 from eightfold.run.report.result import (
@@ -200,6 +201,17 @@ def test_frames_are_shown_and_judged_all_together(wrong: bool) -> None:
     assert "seed 5 + n in frame n" in page
 
 
+def test_the_batch_is_told() -> None:
+    builder = ModelBuilder()
+    x = builder.input((1, 4), scale=0.5, open_batch=True)
+    builder.output(builder.tensor((1, 4), scale=0.5))
+    builder.operator("RELU", [x], [x + 1])
+    with Session(batch=3) as session:
+        result = session.run(builder.build(), record=True)
+    assert result.as_json()["batch"] == 3
+    assert " --batch 3" in run_page(result)
+
+
 def test_a_limit_beyond_the_cycles_is_shown_as_it_is() -> None:
     overlapped = simulated()
     operator = overlapped.operators[0]
@@ -311,7 +323,7 @@ def test_golden_shows_no_hardware() -> None:
 
 
 def test_a_difference_is_shown_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("eightfold.run.session._model_bytes", lambda model: small_model(bias=80))
+    monkeypatch.setattr("eightfold.run.session.model_bytes", lambda model: small_model(bias=80))
     with Session() as session:
         result = session.run(small_model(), seed=1, compare=True, record=True)
     page = run_page(result)
