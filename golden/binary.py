@@ -199,13 +199,14 @@ def div(
     b_quantization: Quantization,
     output_quantization: Quantization,
     activation: str = "NONE",
+    reference: Reference = "litert",
 ) -> Codes:
     """Return DIV: the quotient of the differences to the zero points, rescaled.
 
     ``x / y`` is ``srdhm(x << h, r) * 2^-(h + o)``, h the sign bits of x, ``r * 2^-o`` the
-    reciprocal of y; its multiplier ``s_a / (s_b * s_out)``, each step in float32. The last shift
-    ``h + o - shift`` is often above 31, where C++ leaves it undefined: then it is what processors
-    of 64 bits do, see `_shifted`. Equals LiteRT and TFLite Micro there.
+    reciprocal of y; its multiplier ``s_a / (s_b * s_out)``, each step in float32; ``tflm`` in
+    float64. The last shift ``h + o - shift`` is often above 31, where C++ leaves it undefined: then
+    it is what processors of 64 bits do, see `_shifted`. Equals LiteRT and TFLite Micro there.
     Raises `RejectedError` if a divisor is 0: its code is the zero point.
     """
     x, y = (
@@ -217,7 +218,8 @@ def div(
     if not y.all():
         raise RejectedError("a divisor is 0")
     every = a_quantization, b_quantization, output_quantization
-    first, second, out = (quantization.per_tensor()[0] for quantization in every)
+    real = np.float64 if reference == "tflm" else np.float32
+    first, second, out = (real(quantization.per_tensor()[0]) for quantization in every)
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         multiplier, shift = quantize_multiplier(float(first / (second * out)))
     dividend = np.where(y < 0, -x, x)

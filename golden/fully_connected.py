@@ -102,6 +102,15 @@ def integer_multipliers(
     return quantize_multiplier(product.astype(np.float64) / float(output.per_tensor()[0]))
 
 
+def product_multipliers(
+    x: Quantization, y: Quantization, output: Quantization, reference: Reference
+) -> tuple[Integers, Integers]:
+    """Return BATCH_MATMUL's multiplier and shift: ``s_x * s_y``, rounded to float32, divided by
+    ``s_out`` in float64; ``tflm`` in float64 throughout."""
+    of = channel_multipliers if reference == "tflm" else integer_multipliers
+    return of(x, y, output)
+
+
 def fully_connected(
     x: Codes,
     weights: Codes,
@@ -207,12 +216,12 @@ def batch_matmul(
     output_quantization: Quantization,
     adj_x: bool = False,
     adj_y: bool = False,
+    reference: Reference = "litert",
 ) -> Codes:
     """Return ``clamp(MBQM(wrap32(sum over k of (x - z_x) * (y - z_y))) + z_out)``.
 
-    The multiplier is ``s_x * s_y``, rounded to float32, divided by ``s_out`` in float64. Source:
-    ``BatchMatMul`` in ``tensorflow/lite/kernels/internal/reference/batch_matmul.h``, which TFLite
-    Micro calls too.
+    The multiplier is that of `product_multipliers`. Source: ``BatchMatMul`` in
+    ``tensorflow/lite/kernels/internal/reference/batch_matmul.h``, which TFLite Micro calls too.
     The result is int8, shape (..., m, n). Raises `RejectedError` as `batch_matmul_shape`; or if an
     operand has more scales than one. Raises `UndefinedError` if the multiplier's left shift is 32
     or more.
@@ -227,6 +236,6 @@ def batch_matmul(
         for codes, quantization, adjoint in ((x, x_quantization, adj_x), (y, y_quantization, adj_y))
     )
     acc = wrap32((a @ b).astype(np.int64))
-    pair = integer_multipliers(x_quantization, y_quantization, output_quantization)
+    pair = product_multipliers(x_quantization, y_quantization, output_quantization, reference)
     scaled = multiply_by_quantized_multiplier(acc, *pair)
     return clamp(wrap32(scaled + output_quantization.per_tensor()[1]))

@@ -21,6 +21,7 @@ from eightfold.golden.fully_connected import (
     fully_connected,
     fully_connected_shape,
     integer_multipliers,
+    product_multipliers,
     scale_in_double,
 )
 from eightfold.golden.prepared import (
@@ -219,7 +220,9 @@ def _scaled(lines: Lines, call: OperatorCall, acc: int, channel: int, x: int) ->
     source = f"scale {inputs[0]} * {weights[at]} / {output[0]} = {float(scales[at])!r}"
     if call.operator.name not in ("BATCH_MATMUL", "FULLY_CONNECTED"):
         multiplier, shift = convolution.channel_multipliers(*quantizations)
-    elif call.operator.name == "BATCH_MATMUL" or call.reference == "tflm":
+    elif call.operator.name == "BATCH_MATMUL":
+        multiplier, shift = product_multipliers(*quantizations, call.reference)
+    elif call.reference == "tflm":
         multiplier, shift = integer_multipliers(*quantizations)
     else:
         scaled = int(scale_in_double(np.asarray([acc], np.int32), scales[at : at + 1])[0])

@@ -99,6 +99,21 @@ def test_litert_is_told_apart(micro: Oracle, name: str) -> None:
     assert np.any(litert != expected)
 
 
+@pytest.mark.parametrize(
+    ("operator", "seed"), [("BATCH_MATMUL", 1314), ("DIV", 1289), ("DIV", 1427)]
+)
+def test_a_multiplier_is_of_scales_in_float64(micro: Oracle, operator: str, seed: int) -> None:
+    """Seldom another number than in float32, and seldom another result."""
+    assert agrees(micro, operator, seed)
+    model, inputs = accelerator_case(operator, case_rng(operator, seed))
+    graph = load_model(model)
+    (tflm,), (litert,) = (
+        run_operator(graph, graph.operators[0], inputs, reference)
+        for reference in ("tflm", "litert")
+    )
+    assert np.any(tflm != litert)
+
+
 def test_dequantize_takes_the_first_scale_of_several(micro: Oracle) -> None:
     """A random model has several scales where its input is a constant."""
     different = 0

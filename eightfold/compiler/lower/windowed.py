@@ -34,7 +34,7 @@ from eightfold.compiler.steps.transposition import Swap
 from eightfold.compiler.steps.windowed import Axis, Windowed
 from eightfold.estimate.cost import LATENCY
 from eightfold.golden.convolution import check_axis, check_bias_zero_point, checked_bias
-from eightfold.golden.fully_connected import integer_multipliers
+from eightfold.golden.fully_connected import integer_multipliers, product_multipliers
 from eightfold.golden.quantization import effective_scales
 from eightfold.golden.resize import bilinear_taps
 from eightfold.isa import Engine, Requantize
@@ -247,7 +247,7 @@ def batch_matmul(call: Call) -> tuple[Step, ...]:
     rows, columns = target.shape[-2:]
     depth = prod(x.shape[-2:]) // rows
     zeros = call.zero_point(0), call.zero_point(1)
-    multiplier = integer_multipliers(*call.quantizations())
+    multiplier = product_multipliers(*call.quantizations(), call.reference)
     adjoint = call.options["adj_x"]
     if y.data is not None and prod(y.shape[:-2]) == 1:
         weights = y.data.reshape(y.shape[-2:]).astype(np.int64) - zeros[1]
