@@ -195,8 +195,6 @@ def compile_command(
     from eightfold.compiler.cascade.step import explain as explanation
 
     others = artifacts.compiled_files(output)
-    if model.resolve() in map(Path.resolve, others):
-        raise InputError(f"{model}: lies where compile writes; name another folder with --output")
     graph, prepared, _, _ = _prepared(model, "compiling", **options)
     rewritten, network = prepared.rewritten, prepared.network
     streams = network.streams
@@ -208,6 +206,9 @@ def compile_command(
         )
     folders = [output / f"stream_{n}" if several else output for n in range(len(streams))]
     written = dict(zip(folders, streams, strict=True))
+    ours = {path.resolve() for each in folders for path in artifacts.files_in(each)}
+    if model.resolve() in ours | {path.resolve() for path in others}:
+        raise InputError(f"{model}: lies where compile writes; name another folder with --output")
     for path in artifacts.write_compiled(rewritten.graph, written, c_array):
         click.echo(path)
         others.discard(path)

@@ -118,9 +118,15 @@ def write_compiled(
 
 
 def compiled_files(folder: Path) -> set[Path]:
-    """Return what is in a folder, or its folders of streams, under a name that compiling writes."""
+    """Return the files of a network that was compiled into a folder, or its folders of streams."""
     folders = [folder, *(each for each in folder.glob("stream_*") if each.name[7:].isdecimal())]
-    return {path for each in folders for name in FILES if (path := each / name).is_file()}
+    compiled = (each for each in folders if (each / FILES[0]).is_file())
+    return {path for each in compiled for path in files_in(each) if path.is_file()}
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return the files that compiling writes into a folder."""
+    return [folder / name for name in FILES]
 
 
 def outputs_elsewhere(graph: Graph, streams: Collection[Compiled]) -> list[dict[str, Any]]:
