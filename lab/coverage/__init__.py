@@ -76,6 +76,7 @@ def covered(graph: Graph, compiled: Compiled, inputs: Arrays, results: Arrays) -
 _ADDED = "the multiplier of a sum of two, 2 max(s_a, s_b) / (2^20 s_out), must be below 1"
 _PASSED = "codes are int8 already, and only a fused activation leaves some out"
 _NOT_NEGATIVE = "results are 0 or more, and the zero point at least -128"
+_MAGNITUDE = "what ABS rescales is 0 or more"
 _NO_RELU_END = "RELU's upper bound is 127, and codes are int8 already"
 _RECIPROCAL = (
     "the sum of a row is 1 or more, its largest element's, and then the right shift 23 or more"
@@ -97,6 +98,8 @@ EXCLUDED: dict[Bin, str] = {
     **_none_of(POOLS, _CROSSED, ("('NONE', 'below')", "('NONE', 'above')"), _PASSED),
     **_none_of(POOLS, _CROSSED, ("('RELU', 'above')",), _NO_RELU_END),
     **_none_of(POSITIVE, "saturation", ("below",), _NOT_NEGATIVE),
+    Bin("ABS", "tie", "negative"): _MAGNITUDE,
+    Bin("ABS", "product tie", "negative"): _MAGNITUDE,
     Bin("SOFTMAX", "saturation", "below"): "no probability is below 0, code -128",
     **_none_of(("SOFTMAX",), "pair shift", PAIR_SHIFTS[:5], _RECIPROCAL),
     Bin("LOG_SOFTMAX", "saturation", "above"): "a logarithm of at most 1 is 0 or less, code 127",

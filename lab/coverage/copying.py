@@ -166,14 +166,16 @@ def _indices() -> list[Point]:
     ]
 
 
-def _coordinates(position: int, source: Callable[[Sample], tuple[int, ...]]) -> list[Point]:
+def _coordinates(
+    position: int, axes: tuple[int, ...], source: Callable[[Sample], tuple[int, ...]]
+) -> list[Point]:
     """Return points of indices of coordinates; ``source`` has what they name elements of."""
 
     def count(s: Sample) -> int:
         return s.shape(position)[-1]
 
     return [
-        one_of("axes of the indices", (1, 2, 3), lambda s: len(s.shape(position))),
+        one_of("axes of the indices", axes, lambda s: len(s.shape(position))),
         flags(
             "coordinates",
             one=lambda s: count(s) == 1,
@@ -192,7 +194,7 @@ def _coordinates(position: int, source: Callable[[Sample], tuple[int, ...]]) -> 
 COPYING: dict[str, list[Point]] = {
     "PAD": _PADDING,
     "PADV2": [*_PADDING, points.constant("value", 2)],
-    "ASSIGN_VARIABLE": points.copied(range(6)),
+    "ASSIGN_VARIABLE": points.copied(range(6), kept=False),  # a variable has no scale of its own
     "READ_VARIABLE": points.copied(range(6)),
     "BROADCAST_TO": [
         *points.copied(range(6)),
@@ -327,12 +329,12 @@ COPYING: dict[str, list[Point]] = {
     "GATHER_ND": [
         *points.copied(range(1, 6)),
         _INDEX_TYPE,
-        *_coordinates(1, lambda s: s.shape()),
+        *_coordinates(1, (1, 2, 3), lambda s: s.shape()),
         flags("computed indices", one_coordinate=lambda s: s.is_computed(1)),
     ],
     "SCATTER_ND": [
         *points.copied(range(1, 6), 1, kept=False),
-        *_coordinates(0, lambda s: s.output.shape),
+        *_coordinates(0, (2, 3), lambda s: s.output.shape),
         either("zeros", "none", "some", lambda s: s.result.size == s.array(1).size),
     ],
     "SLICE": [

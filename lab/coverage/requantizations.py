@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from eightfold.compiler import Compiled
 from eightfold.golden import rectifiers, unary
 from eightfold.golden.fixed_point import srdhm, wrap32
-from eightfold.golden.quantization import clamp
+from eightfold.golden.quantization import clamp, saturate
 from eightfold.golden.requantize import requantize
 from eightfold.golden.rounding import round_half_away, rounding_shift
 from eightfold.isa import Space
@@ -188,16 +188,24 @@ def _noting(labels: Labels) -> Iterator[None]:
         join(labels, {"tie": requantization(x, parameters)["tie"]})
         return shift_right(x, e, rounding)
 
-    def clamped(codes: Any, bounds: tuple[int, int] = (-128, 127)) -> Any:
-        parameters = {"single": 1, "multiplier": 1, "low": bounds[0], "high": bounds[1]}
+    def bounded(codes: Any, low: int, high: int) -> None:
+        parameters = {"single": 1, "multiplier": 1, "low": low, "high": high}
         join(labels, {"saturation": requantization(codes, parameters)["saturation"]})
+
+    def clamped(codes: Any, bounds: tuple[int, int] = (-128, 127)) -> Any:
+        bounded(codes, *bounds)
         return clamp(codes, bounds)
+
+    def saturated(codes: Any, dtype: Any) -> Any:
+        bounded(codes, np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return saturate(codes, dtype)
 
     multiply, shift_right = unary.multiply_by_quantized_multiplier, rectifiers.rounding_shift
     changes: tuple[tuple[Any, str, Callable], ...] = (
         (unary, "multiply_by_quantized_multiplier", multiplied),
         (unary, "round_half_away", rounded),
         (unary, "clamp", clamped),
+        (unary, "saturate", saturated),
         (rectifiers, "multiply_by_quantized_multiplier", multiplied),
         (rectifiers, "rounding_shift", shifted),
         (rectifiers, "clamp", clamped),

@@ -15,6 +15,7 @@ from eightfold.common.errors import InputError
 from eightfold.compiler import compile_network, computed
 from eightfold.model import Graph
 from eightfold.operators import load_model, run_graph
+from eightfold.run.reference.runtimes import RUNTIMES
 from eightfold.run.simulate import simulate_network
 from eightfold.target.config import AcceleratorConfig
 from lab.coverage import EXCLUDED, covered, every_bin
@@ -28,15 +29,6 @@ TOGETHER = {"golden": 200, "verilator": 100, "icarus": 8}
 SOON = 10
 """Models of an operator's first unit in RTL: all operators have been seen after a minute."""
 
-NOT_IN_MICRO = frozenset(
-    [
-        *("ARG_MAX", "ARG_MIN", "EXP", "GELU", "LOG", "NEG", "REDUCE_ANY", "RELU_0_TO_1"),
-        *("RELU_N1_TO_1", "SCATTER_ND", "SELECT", "SHAPE", "SQRT", "TILE"),
-    ]
-)
-"""Operators that TFLite Micro does not have, or not in the types of our models: all of them are
-refused, so that who asks for all operators does not ask for these."""
-
 MOST_ELEMENTS = 600
 """The most elements of a model on Icarus, a hundred times slower than Verilator."""
 
@@ -44,8 +36,9 @@ MOST_ELEMENTS = 600
 def plan(request: Request) -> Iterator[Unit]:
     """Yield units of some models of one operator each."""
     found = chosen(request.operators, request.backend, request.config)
-    if request.reference == "tflm" and request.backend == "golden" and request.operators == "all":
-        found = [operator for operator in found if operator not in NOT_IN_MICRO]
+    if request.operators == "all" and request.backend == "golden":
+        lacks = RUNTIMES[request.reference].lacks
+        found = [operator for operator in found if operator not in lacks]
     for operator in found:
         for unit in request.units("operators", operator, TOGETHER[request.backend]):
             yield from _soon(unit) if unit.first == request.seed else (unit,)
