@@ -32,6 +32,9 @@ SOON = 10
 MOST_ELEMENTS = 600
 """The most elements of a model on Icarus, a hundred times slower than Verilator."""
 
+TRIES = 10
+"""How many models are drawn for Icarus until one is small enough."""
+
 
 def plan(request: Request) -> Iterator[Unit]:
     """Yield units of some models of one operator each."""
@@ -101,8 +104,7 @@ def parts(unit: Unit) -> tuple[list[Part], list[Case]]:
     taken, refused = [], []
     for seed in unit.seeds:
         try:
-            model, inputs = accelerator_case(unit.operator, case_rng(unit.operator, seed))
-            graph = load_model(model)
+            model, inputs, graph = _drawn(unit, seed)
         except Exception as error:
             refused.append(error_case(seed, unit.operator, error))
             continue
@@ -113,11 +115,26 @@ def parts(unit: Unit) -> tuple[list[Part], list[Case]]:
     return taken, refused
 
 
+def _drawn(unit: Unit, seed: int) -> tuple[bytes, dict[int, np.ndarray], Graph]:
+    """Return a model with its inputs; of those that are too large for Icarus the next one."""
+    rng = case_rng(unit.operator, seed)
+    for _ in range(TRIES):
+        model, inputs = accelerator_case(unit.operator, rng)
+        graph = load_model(model)
+        if not _too_large(unit, graph):
+            break
+    return model, inputs, graph
+
+
+def _too_large(unit: Unit, graph: Graph) -> bool:
+    elements = sum(int(np.prod(tensor.shape)) for tensor in graph.tensors)
+    return unit.backend == "icarus" and elements > MOST_ELEMENTS
+
+
 def _not_for_rtl(unit: Unit, graph: Graph) -> str:
     if any(tensor.dtype == np.float32 for tensor in graph.tensors):
         return "float32 is computed by golden, not by the accelerator"
-    elements = sum(int(np.prod(tensor.shape)) for tensor in graph.tensors)
-    if unit.backend == "icarus" and elements > MOST_ELEMENTS:
+    if _too_large(unit, graph):
         return f"more than {MOST_ELEMENTS} elements, which take Icarus too long"
     return common.undefined(unit, graph)
 
