@@ -118,12 +118,13 @@ def parts(unit: Unit) -> tuple[list[Part], list[Case]]:
 def _drawn(unit: Unit, seed: int) -> tuple[bytes, dict[int, np.ndarray], Graph]:
     """Return a model with its inputs; of those that are too large for Icarus the next one."""
     rng = case_rng(unit.operator, seed)
-    for _ in range(TRIES):
+    tries = 0
+    while True:
         model, inputs = accelerator_case(unit.operator, rng)
         graph = load_model(model)
-        if not _too_large(unit, graph):
-            break
-    return model, inputs, graph
+        tries += 1
+        if tries == TRIES or not _too_large(unit, graph):
+            return model, inputs, graph
 
 
 def _too_large(unit: Unit, graph: Graph) -> bool:
