@@ -17,7 +17,13 @@ from eightfold.golden.fixed_point import (
     wrapped,
 )
 from eightfold.golden.fixed_point_math import reciprocal
-from eightfold.golden.quantization import Quantization, Reference, clamp, fused_bounds
+from eightfold.golden.quantization import (
+    Quantization,
+    Reference,
+    clamp,
+    fused_bounds,
+    scale_type,
+)
 
 ADD_LEFT_SHIFT = 20
 """Fraction bits that ADD and SUB give the operands before they are rescaled."""
@@ -156,10 +162,9 @@ def multiplication_scale(
     a: np.float32, b: np.float32, output: np.float32, reference: Reference
 ) -> float:
     """Return ``a * b / output`` in float32, or (``tflm``) in float64."""
-    if reference == "tflm":
-        return float(a) * float(b) / float(output)
+    real = scale_type(reference)
     with np.errstate(over="ignore", under="ignore"):
-        return float(a * b / output)
+        return float(real(a) * real(b) / real(output))
 
 
 def squared_difference(
@@ -218,7 +223,7 @@ def div(
     if not y.all():
         raise RejectedError("a divisor is 0")
     every = a_quantization, b_quantization, output_quantization
-    real = np.float64 if reference == "tflm" else np.float32
+    real = scale_type(reference)
     first, second, out = (real(quantization.per_tensor()[0]) for quantization in every)
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         multiplier, shift = quantize_multiplier(float(first / (second * out)))

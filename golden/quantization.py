@@ -16,6 +16,12 @@ from eightfold.golden.rounding import round_half_away
 Reference = Literal["litert", "tflm"]
 """Whose arithmetic: LiteRT's reference kernels, or the variants of TFLite Micro."""
 
+
+def scale_type(reference: Reference) -> type[np.float32] | type[np.float64]:
+    """Return the type in which MUL, DIV and PRELU multiply scales: float32; ``tflm``: float64."""
+    return np.float64 if reference == "tflm" else np.float32
+
+
 RELU_LIMITS: dict[str, tuple[float, float]] = {
     "NONE": (-np.inf, np.inf),
     "RELU": (0.0, np.inf),

@@ -14,7 +14,7 @@ from eightfold.golden.fixed_point import (
     srdhm,
     wrap32,
 )
-from eightfold.golden.quantization import Quantization, Reference, clamp
+from eightfold.golden.quantization import Quantization, Reference, clamp, scale_type
 from eightfold.golden.rounding import rounding_shift
 from eightfold.golden.unary import CODES, by_byte, look_up
 
@@ -81,7 +81,7 @@ def prelu_scales(
     inputs: Quantization, alpha: Quantization, output: Quantization, reference: Reference
 ) -> tuple[float, float]:
     """Return ``s_in / s_out`` and ``s_in * s_alpha / s_out`` in float32, ``tflm`` in float64."""
-    real = np.float64 if reference == "tflm" else np.float32
+    real = scale_type(reference)
     scale, alpha_scale, out_scale = (real(q.per_tensor()[0]) for q in (inputs, alpha, output))
     with np.errstate(over="ignore", under="ignore"):
         return float(scale / out_scale), float(scale * alpha_scale / out_scale)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 
@@ -17,6 +16,7 @@ from eightfold.common.extras import needs_extra
 from eightfold.common.files import distinct_paths
 from eightfold.common.program import (
     Stopped,
+    is_given,
     number_option,
     option_group,
     output_folder_option,
@@ -134,10 +134,8 @@ def _suite_options() -> dict[str, click.Option]:
     help="Folder of the campaign, which is not there yet.",
 )
 @click.option("--list", "only_list", is_flag=True, help="Say what would run, and run nothing.")
-@click.pass_context
 @needs_extra("campaign", "campaign")
 def run_command(
-    context: click.Context,
     suites: tuple[str, ...],
     cases: tuple[str, ...],
     out: Path,
@@ -158,7 +156,7 @@ def run_command(
     if paths and len(chosen) > 1:
         raise InputError("suite files runs in a campaign of its own")
     options["path"] = (*options["path"], *paths)
-    _check_options(context, chosen)
+    _check_options(chosen)
     counts = _counts(cases, chosen)
     options = {name: list(v) if isinstance(v, tuple) else v for name, v in options.items()}
     known = {suite.name: {str(option.name) for option in suite.options} for suite in chosen}
@@ -195,10 +193,10 @@ def _chosen(names: Sequence[str]) -> "list[Suite]":
     return [known[name] for name in dict.fromkeys(names)]
 
 
-def _check_options(context: click.Context, chosen: "Sequence[Suite]") -> None:
+def _check_options(chosen: "Sequence[Suite]") -> None:
     """Raise `InputError` if an option was given that a chosen suite does not know."""
     for name, option in _suite_options().items():
-        if context.get_parameter_source(name) != ParameterSource.COMMANDLINE:
+        if not is_given(name):
             continue
         for suite in chosen:
             if name not in {each.name for each in suite.options}:

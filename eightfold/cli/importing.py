@@ -13,7 +13,7 @@ from rich.table import Table
 
 from eightfold.common.errors import InputError
 from eightfold.common.files import distinct_paths, read_arrays, write_file
-from eightfold.common.program import complain, path_option
+from eightfold.common.program import complain, is_given, path_option
 from eightfold.common.terminal import output_console, terminal_progress
 
 if TYPE_CHECKING:  # the compiler and golden load only when needed
@@ -190,8 +190,7 @@ def import_command(spec: str, samples: Path | None, fallback: str | None, **aske
         raise InputError("--calibration and --asymmetric are of --spec tpu-mlir; leave them out")
     if spec == "tpu-mlir" and (asked["json_file"] or fallback):
         raise InputError("--json and --fallback are of --spec tflite; leave them out")
-    counted = click.get_current_context().get_parameter_source("count")
-    if counted is click.core.ParameterSource.COMMANDLINE and (samples or spec == "tpu-mlir"):
+    if is_given("count") and (samples or spec == "tpu-mlir"):
         raise InputError("--count is of samples that are drawn; leave it out beside --samples")
     source = asked["source"]
     weights = source.with_suffix(".bin") if source.suffix == ".xml" else None

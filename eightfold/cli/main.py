@@ -25,6 +25,7 @@ from eightfold.common.extras import plugins
 from eightfold.common.files import distinct_paths, npz_bytes, read_arrays, write_file
 from eightfold.common.program import (
     STATUSES,
+    is_given,
     model_argument,
     one_line_errors,
     path_option,
@@ -142,7 +143,7 @@ def run(
         {"MODEL": model, "the weights of MODEL": weights, "--input": input_file, "--config": sizes},
         {"--output": output, "--json": json_file, "--html": html_file, "--trace": options["trace"]},
     )
-    if input_file and _is_given("seed"):
+    if input_file and is_given("seed"):
         raise InputError("--seed draws the inputs that --input gives; leave one of them out")
     inputs = _load_inputs(input_file) if input_file else None
     if model.suffix == ".npz":
@@ -192,12 +193,6 @@ def run(
     raise SystemExit(1 if any(each.mismatches for each in results) else 0)
 
 
-def _is_given(name: str) -> bool:
-    """Return whether an option of the command stands on its line."""
-    source = click.get_current_context().get_parameter_source(name)
-    return source is click.core.ParameterSource.COMMANDLINE
-
-
 def _run_program(
     model: Path,
     inputs: dict[str, np.ndarray] | None,
@@ -211,7 +206,7 @@ def _run_program(
 
     known = {"model", "input_file", "backend", "config", "seed", "output"}
     for each in click.get_current_context().command.params:
-        if each.name not in known and _is_given(each.name or ""):
+        if each.name not in known and is_given(each.name or ""):
             raise InputError(f"{each.opts[0]} is for .tflite models; leave it out for {model.name}")
     with terminal_progress(f"running {model.name} on {backend}") as progress:
         ran = run_program(model, inputs, backend, config, seed, progress)

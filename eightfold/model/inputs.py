@@ -55,7 +55,11 @@ def resolve_inputs(graph: Graph, given: Inputs) -> dict[int, np.ndarray]:
     Raises `InputError` if an input is missing, unknown, given twice, or of another shape or dtype;
     the message lists the inputs expected.
     """
-    inputs = _arrays(graph, given)
+    return _checked(graph, _arrays(graph, given))
+
+
+def _checked(graph: Graph, inputs: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """Return arrays whose shapes and types are the inputs'."""
     for index, array in inputs.items():
         tensor = graph.tensors[index]
         if array.shape != tensor.shape or array.dtype != tensor.dtype:
@@ -79,7 +83,7 @@ def frames_of(graph: Graph, given: Inputs, count: int) -> list[dict[int, np.ndar
                 "along its first axis"
             )
     frames = [{index: array[n] for index, array in arrays.items()} for n in range(count)]
-    return [resolve_inputs(graph, frame) for frame in frames]
+    return [_checked(graph, frame) for frame in frames]
 
 
 def _arrays(graph: Graph, given: Inputs) -> dict[int, np.ndarray]:

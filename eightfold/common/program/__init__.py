@@ -292,6 +292,12 @@ memory_option = click.option(
 )
 
 
+def is_given(name: str) -> bool:
+    """Return whether an option of the command that runs stands on its line."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.COMMANDLINE
+
+
 def option_words(options: Mapping[str, Any]) -> list[str]:
     """Return options as somebody types them: names with dashes, those of several values repeated.
 
