@@ -175,7 +175,7 @@ def _simulate(
 ) -> _Simulated:
     """Run a stream; ``note`` is told of every command that is done."""
     clock = Clock()
-    memory = Memory(memory_timing, config.port)
+    memory = Memory(clock, memory_timing, config.port)
     sequencer = Sequencer(clock, config, issued)
     weights = WeightBuffers(clock, config, memory.read)
     parameters = ParameterBanks(clock, config, memory.read)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from eightfold import isa
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
-from eightfold.estimate.memory import MODEL, Fetch, ReadPort, Traffic
+from eightfold.estimate.memory import Fetch, Reader, ReadPort, Traffic
 from eightfold.isa.instructions import BIAS, RECORD
 from eightfold.isa.issued import FURTHEST, Issued
 from eightfold.target.config import AcceleratorConfig
@@ -44,7 +44,7 @@ class WeightBuffers:
         unit = min(config.weight_word, config.port)
         self._parts = config.weight_word // unit
         depth = config.weight_buffer // config.port
-        self.fetch = Fetch(clock, port, MODEL, depth, config.port // unit, yields=True)
+        self.fetch = Fetch(clock, port, Reader.WEIGHTS, depth, config.port // unit)
         self._runs: deque[list[int]] = deque()  # buffers, words of each
         self._more = Change(clock)
         self._free = self._cycle = 0
@@ -73,7 +73,7 @@ class WeightBuffers:
         words = run[1]
         behind = swap - timing.WEIGHT_LOAD - timing.WEIGHT_WORDS * self._parts
         begun = max(self._cycle, behind)
-        self._cycle = yield from self.fetch.take(words * self._parts, begun, timing.FETCHED)
+        self._cycle = yield from self.fetch.take(words * self._parts, begun)
         return max(swap + words, self._cycle + timing.WEIGHT_LOAD)
 
 
@@ -85,7 +85,7 @@ class ParameterBanks:
         self.config = config
         self._unit = min(RECORD, config.port)
         units = config.port // self._unit
-        self._fetch = Fetch(clock, port, MODEL, timing.PARAMETER_BEATS, units, yields=True)
+        self._fetch = Fetch(clock, port, Reader.PARAMETERS, timing.PARAMETER_BEATS, units)
         self._commands: deque[isa.Parameters] = deque()
         self._ready: deque[int] = deque()
         self._retired: deque[int] = deque([0] * (config.matrix_banks - 1))
@@ -136,9 +136,8 @@ class ParameterBanks:
                     cycle = yield from self._biases(taken, channels, cycle)
                 else:
                     units = channels * RECORD // self._unit
-                    cycle = yield from self._fetch.take(units, cycle, timing.PARAMETER_STAY)
+                    cycle = yield from self._fetch.take(units, cycle)
                 yield cycle + timing.PARAMETER_LOAD
-                self._fetch.release()
                 self._ready.append(cycle + timing.PARAMETER_LOAD)
                 self._loaded.tell()
 

@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
@@ -14,28 +15,41 @@ COMMANDS, MODEL, ARENA = (number * REGION for number in range(3))
 """Addresses of commands, model and arena."""
 
 
+class Reader(IntEnum):
+    """Clients of the read port, in the order in which it serves them one after the other."""
+
+    COMMANDS = 0
+    PARAMETERS = 1
+    WEIGHTS = 2
+    MOVER = 3
+
+
 class ReadPort:
-    """eightfold.hw.memory.reader, and memory: bursts in the order of their requests.
+    """eightfold.hw.memory.reader, and memory: bursts, round robin among those who ask.
 
     ``size``: bytes of a beat. ``mover_reads``: the mover has bursts to ask for, and who fetches
     ahead holds back; ``relaxed`` tell when it has none any more.
     """
 
-    def __init__(self, latency: int, bus: DataBus, size: int) -> None:
+    def __init__(self, clock: Clock, latency: int, bus: DataBus, size: int) -> None:
         self.size = size
         self.mover_reads = False
         self.relaxed: list[Change] = []
-        self._latency, self._bus = latency, bus
-        self._granted = 0
+        self._clock, self._latency, self._bus = clock, latency, bus
+        self._asking: dict[Reader, tuple[int, int]] = {}
+        self._transfers: dict[Reader, Transfer] = {}
+        self._asked = Change(clock)
+        self._granted = {reader: Change(clock) for reader in Reader}
         self._ends: deque[int] = deque([0] * timing.READS, timing.READS)
+        clock.start(self._serve())
 
-    def request(self, cycle: int, address: int, beats: int) -> tuple[int, Transfer]:
-        """Return when a burst that is asked for in ``cycle`` is granted, and its beats."""
-        granted = max(cycle, self._granted + 1, self._ends[0])
-        transfer = self._bus.serve(Way.READ, granted + timing.READ + self._latency, address, beats)
-        self._granted = granted
-        self._ends.append(transfer.beat(beats - 1) + 1)
-        return granted, transfer
+    def request(self, reader: Reader, address: int, beats: int) -> Process[Transfer]:
+        """Ask for a burst now; return its beats in the cycle in which it is granted."""
+        self._asking[reader] = address, beats
+        self._asked.tell()
+        while reader not in self._transfers:
+            yield self._granted[reader]
+        return self._transfers.pop(reader)
 
     def note_mover(self, reads: bool) -> None:
         """Note whether the mover has bursts to ask for."""
@@ -44,6 +58,23 @@ class ReadPort:
         if falls:
             for change in self.relaxed:
                 change.tell()
+
+    def _serve(self) -> Process[None]:
+        """Grant a burst per cycle, to the next one of those who ask behind whom it served last."""
+        free = 0
+        last = Reader.MOVER
+        while True:
+            while not self._asking:
+                yield self._asked
+            yield max(free, self._ends[0])
+            last = min(self._asking, key=lambda reader: (reader - last - 1) % len(Reader))
+            address, beats = self._asking.pop(last)
+            valid = self._clock.now + timing.READ + self._latency
+            transfer = self._bus.serve(Way.READ, valid, address, beats)
+            self._ends.append(transfer.beat(beats - 1) + 1)
+            self._transfers[last] = transfer
+            self._granted[last].tell()
+            free = self._clock.now + 1
 
 
 class WritePort:
@@ -88,24 +119,25 @@ class Fetch:
     """eightfold.hw.memory.linear_fetch and eightfold.hw.blocks.gearbox: runs of beats, fetched
     ahead, taken as units of a beat.
 
-    ``idle``: no run is left to ask for; ``changed`` tells. ``yields``: to the mover's reads.
+    ``idle``: no run is left to ask for; ``changed`` tells. Constants yield to the mover's reads.
     """
 
     def __init__(
-        self, clock: Clock, port: ReadPort, region: int, depth: int, units: int, *, yields: bool
+        self, clock: Clock, port: ReadPort, reader: Reader, depth: int, units: int
     ) -> None:
         self.clock, self.port, self.units = clock, port, units
-        self._region = region
+        self._reader = reader
+        self._region = COMMANDS if reader == Reader.COMMANDS else MODEL
         self.idle = True
         self.changed = Change(clock)
         self._depth = self._room = depth
-        self._yields = yields
+        self._yields = reader != Reader.COMMANDS
         self._more = Change(clock)
         self._freed = Change(clock)
-        if yields:
+        if self._yields:
             port.relaxed.append(self._freed)
         self._bursts: deque[Burst] = deque()
-        self._asked = self._taken = self._held = 0
+        self._asked = self._taken = 0
 
     def free(self, cycle: int) -> Process[int]:
         """Return when the next run can begin: in ``cycle``, or once this one is all asked for."""
@@ -127,7 +159,8 @@ class Fetch:
             while self._room < beats or self._holds_back():
                 yield self._freed
             address = self._region + beat * self.port.size
-            cycle, transfer = self.port.request(self.clock.now, address, beats)
+            transfer = yield from self.port.request(self._reader, address, beats)
+            cycle = self.clock.now
             taken = min(units, beats * self.units)
             self._bursts.append(Burst(self._asked, self._asked + taken, transfer))
             self._asked += taken
@@ -141,7 +174,7 @@ class Fetch:
 
     def _holds_back(self) -> bool:
         """Return whether enough is ahead of its use while the mover reads."""
-        ahead = self._depth - self._room - self._held
+        ahead = self._depth - self._room
         return self._yields and self.port.mover_reads and ahead > timing.YIELDING
 
     def available(self) -> Process[int]:
@@ -150,49 +183,36 @@ class Fetch:
             yield self._more
         return self._bursts[0].stop - self._taken
 
-    def take(self, count: int, cycle: int, leave: int = 0) -> Process[int]:
+    def take(self, count: int, cycle: int) -> Process[int]:
         """Take units, one per cycle; return the last one's cycle, from memory's ``valid`` on.
 
-        ``cycle`` is that of the unit before. Their places are free ``leave`` cycles after each is
-        taken, or with `release` if that is 0.
+        ``cycle`` is that of the unit before.
         """
         while count:
             part = min(count, (yield from self.available()))
             burst = self._bursts[0]
             place = self._taken - burst.start
+            end = place + part
             cycle = max(
                 cycle + part,
                 burst.beats.beat(place // self.units) + part - 1,
-                burst.beats.beat((place + part - 1) // self.units),
+                burst.beats.beat((end - 1) // self.units),
             )
             self._taken += part
             count -= part
             if self._taken == burst.stop:
                 self._bursts.popleft()
-            # The beats that are left for good.
-            done = -(-(place + part) // self.units) if self._taken == burst.stop else 0
-            left = (done or (place + part) // self.units) - place // self.units
-            if leave:
-                self.clock.start(self._leave(left), max(cycle + leave, self.clock.now))
-                continue
-            self._held += left
-            if self.port.mover_reads:
-                self._freed.tell()
+            # A beat leaves as a whole, when its first unit is taken.
+            beats = -(-end // self.units) - -(-place // self.units)
+            first = cycle - (end - 1) % self.units
+            self.clock.start(self._leave(beats), first + timing.FETCH_AGAIN)
         return cycle
 
-    def release(self) -> None:
-        """Free the places of the beats that were taken as a whole."""
-        held, self._held = self._held, 0
-        self._free(held)
-
     def _leave(self, beats: int) -> Process[None]:
-        self._free(beats)
-        yield from ()
-
-    def _free(self, beats: int) -> None:
         if beats:
             self._room += beats
             self._freed.tell()
+        yield from ()
 
 
 class Flow:
@@ -269,10 +289,10 @@ class Traffic:
 class Memory:
     """What the engines share: ports of a memory, with beats of ``port`` bytes, and scratchpad."""
 
-    def __init__(self, memory: MemoryTiming, port: int) -> None:
+    def __init__(self, clock: Clock, memory: MemoryTiming, port: int) -> None:
         bus = DataBus(memory, port)
         other = bus if memory.shared else DataBus(memory, port)
-        self.read = ReadPort(memory.latency, bus, port)
+        self.read = ReadPort(clock, memory.latency, bus, port)
         self.write = WritePort(memory.latency, other)
         self.scratchpad = Traffic()
         self._buses = bus, other

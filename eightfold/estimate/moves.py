@@ -10,7 +10,7 @@ from typing import NamedTuple
 from eightfold import isa
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
-from eightfold.estimate.memory import ARENA, MODEL, Memory
+from eightfold.estimate.memory import ARENA, MODEL, Memory, Reader
 from eightfold.isa import Space
 from eightfold.isa.issued import Issued
 from eightfold.target.config import AcceleratorConfig
@@ -214,7 +214,13 @@ class Mover:
 
     def _note(self) -> None:
         """Say whether there is something to ask memory for."""
-        self.memory.read.note_mover(self._reads or bool(self._requests))
+        reads = self._reads or bool(self._requests)
+        self.clock.start(self._hold_back(reads), self.clock.now + timing.MOVE_READS)
+
+    def _hold_back(self, reads: bool) -> Process[None]:
+        """Let the fetchers of constants know it, who ask for the next burst behind that."""
+        self.memory.read.note_mover(reads)
+        yield from ()
 
     def _request(self) -> Process[None]:
         """Ask memory for one burst after the other."""
@@ -223,8 +229,7 @@ class Mover:
                 yield self._cut
             cycle, address, beats = self._requests[0]
             yield cycle
-            granted, transfer = self.memory.read.request(self.clock.now, address, beats)
-            yield granted
+            transfer = yield from self.memory.read.request(Reader.MOVER, address, beats)
             self._requests.popleft()
             self._note()
             self._arrivals.append(transfer)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
-from eightfold.estimate.memory import COMMANDS, Fetch, ReadPort
+from eightfold.estimate.memory import Fetch, Reader, ReadPort
 from eightfold.isa import Engine, Opcode
 from eightfold.isa.issued import Issued, assign_tokens
 from eightfold.target.config import AcceleratorConfig
@@ -49,7 +49,7 @@ class Queue:
             return 0
         while len(self._taken) < number:
             yield self._moved
-        return self._taken[number - 1] + word - self._ends[number] + 2
+        return self._taken[number - 1] + word - self._ends[number]
 
     def accept(self, index: int, command: Issued, cycle: int) -> None:
         """Take a command whose last word came in ``cycle``."""
@@ -95,7 +95,7 @@ class Sequencer:
             queue = Queue(self.clock, self.config.command_queue, accept, self._may_start)
             queues |= dict.fromkeys(opcodes, queue)
         words = self.config.port // WORD
-        fetch = Fetch(self.clock, port, COMMANDS, timing.COMMAND_BEATS, words, yields=False)
+        fetch = Fetch(self.clock, port, Reader.COMMANDS, timing.COMMAND_BEATS, words)
         fetch.begin(timing.BEGIN, 0, sum(command.command.words for command in self.issued))
         self.clock.start(self._dispatch(fetch, queues))
 
@@ -118,13 +118,11 @@ class Sequencer:
             words = command.command.words
             while words:
                 part = min(words, (yield from fetch.available()))
+                if queue:
+                    room = yield from queue.room(part, command.command.words)
+                    cycle = max(cycle, room - part)
                 arrived = yield from fetch.take(part, cycle - timing.DECODE)
                 cycle = arrived + timing.DECODE
-                if queue:
-                    cycle = max(cycle, (yield from queue.room(part, command.command.words)))
-                # A beat has left the fetcher before its first word comes here.
-                yield cycle - timing.DECODE_AHEAD - fetch.units
-                fetch.release()
                 words -= part
             yield cycle
             if queue:

@@ -23,6 +23,8 @@ WRITE_ANSWER = 2  # from memory's write of a burst's last beat to the client's a
 # Fetchers, eightfold.hw.memory.linear_fetch.
 REQUEST = 3  # from a run, or a request, to the next request
 FETCHED = 3  # from memory's beat to the fetcher's output
+# from a beat that memory sends, and that is taken at once, to the request for another in its place
+FETCH_AGAIN = QUEUE + 3
 # hw.memory.linear_fetch.YIELDING: beats beyond which constants are not asked for while the mover
 # reads
 YIELDING = 2 * BURST
@@ -34,9 +36,6 @@ BEGIN = 1
 COMMAND_BEATS = 32  # hw.control.command_fetch.CommandFetch.DEPTH: beats that are fetched ahead
 # hw.control.command_fetch, hw.control.command_decoder: from a beat to its first word in a queue
 DECODE = FETCHED + 1 + 3
-# hw.memory.linear_fetch, hw.control.command_decoder: from the request that a beat's place is used
-# for to the word in a queue that comes from the beat before
-DECODE_AHEAD = 1
 # hw.control.command_queue: from a command's last word in the queue to the command
 ASSEMBLE = QUEUE + 1
 # hw.control.command_queue.CommandQueue.FLIGHT: commands of an engine that have their tokens
@@ -56,8 +55,6 @@ WEIGHT_WORDS = 3  # words that the registers between fetcher and buffer hold
 PARAMETER_BEATS = 128
 PARAMETER_PARSE = 3  # hw.matrix.parameter_stream: from a command to its run
 PARAMETER_COMMAND = 2  # hw.matrix.parameter_stream: from a run to the next command
-# from a beat of parameters until another may be asked for in its place: about a bank later
-PARAMETER_STAY = FETCHED + 17
 PARAMETER_LOAD = FETCHED + 2  # hw.array.parameters: from a beat to a ready bank
 
 # Matrix engine.
@@ -92,6 +89,9 @@ MOVE_CUT = 3 + QUEUE
 MOVE_COMMAND = 3  # hw.mover.runs: from a command's last step to the next command
 MOVE_RUNS = 16  # hw.mover.runs: runs that wait for the units of those before
 MOVE_REQUEST = 1 + QUEUE  # hw.mover.units: from a burst's first unit to its request
+# hw.mover.units, hw.memory.linear_fetch: from the first unit of a run, or the last request, to a
+# request of another client that holds back because of it, or does so no longer
+MOVE_READS = 3
 MOVE_REQUESTS = 16  # hw.mover.units: requests that wait
 MOVE_VECTOR = 1 + SCRATCHPAD + QUEUE  # hw.mover.units: from a unit to its bytes from the scratchpad
 # hw.mover.engine: from memory's beat to the writer: queued, and a register behind the queue

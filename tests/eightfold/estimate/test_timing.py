@@ -5,6 +5,7 @@ import pytest
 
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
+from eightfold.estimate.memory import Reader
 from eightfold.hw import ports
 from eightfold.hw.array.mac_array import latency
 from eightfold.hw.array.partial_sums import PartialSums
@@ -12,6 +13,7 @@ from eightfold.hw.blocks.credit import CreditQueue
 from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.control.command_fetch import CommandFetch
 from eightfold.hw.control.command_queue import CommandQueue
+from eightfold.hw.control.control import READ_CLIENTS
 from eightfold.hw.matrix.parameter_stream import ParameterStream
 from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.memory.reader import MemoryReader
@@ -39,6 +41,7 @@ def test_constants_are_those_of_the_hardware(config: str) -> None:
         "BURST": (timing.BURST, ports.BURST),
         "YIELDING": (timing.YIELDING, YIELDING),
         "READS": (timing.READS, memory_reader.outstanding),
+        "readers": (tuple(reader.name.lower() for reader in Reader), READ_CLIENTS),
         "WRITES": (timing.WRITES, MemoryWriter.OUTSTANDING),
         "WRITE_BEATS": (timing.WRITE_BEATS, MemoryWriter.BEATS),
         "COMMAND_BEATS": (timing.COMMAND_BEATS, CommandFetch.DEPTH),

@@ -57,7 +57,7 @@ def expect_the_rtls_cycles(graph: Graph, preset: str, memory: str = "ideal") -> 
 
 # 256 or 1024 products are to be compiled: minutes, for the formulas of the other presets.
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.usual(names=["nano"])
+@pytest.mark.usual(names=["nano", "small"])
 def test_agrees_on_digits(preset: str) -> None:
     expect_the_rtls_cycles(load_model(DIGITS), preset)
 
