@@ -145,6 +145,9 @@ def test_a_run_ends_well_with_and_without_a_watchdog(name: str) -> None:
 class Wire(threading.Thread):
     """A line from a new pseudo-terminal to another, which changes what passes."""
 
+    HALF = 20000
+    """Bytes that have passed when about half of `DIGITS` is done, whatever the machine's speed."""
+
     def __init__(self, port: str, change: Callable[[bytes], bytes]) -> None:
         super().__init__(daemon=True)
         self._board = os.open(port, os.O_RDWR | os.O_NOCTTY)
@@ -152,12 +155,21 @@ class Wire(threading.Thread):
         tty.setraw(slave)
         self._slave, self._change, self._open = slave, change, True
         self.port = os.ttyname(slave)
+        self._bytes, self._reached = 0, threading.Event()
 
     def run(self) -> None:
         ways = {self._board: self._host, self._host: self._board}
         while self._open:
             for came in select.select([*ways], [], [], 0.05)[0]:
-                os.write(ways[came], self._change(os.read(came, 4096)))
+                data = os.read(came, 4096)
+                os.write(ways[came], self._change(data))
+                self._bytes += len(data)
+                if self._bytes >= self.HALF:
+                    self._reached.set()
+
+    def wait_until_half(self) -> None:
+        """Return when a program that uses it is in the middle of its work."""
+        assert self._reached.wait(timeout=100)
 
     def cut(self) -> None:
         """Unplug it."""
@@ -269,7 +281,7 @@ def test_the_command_runs_on_a_board_whatever_the_line_does() -> None:
             assert noisy.returncode == 0, noisy.stderr
         with wire(port, lambda data: data) as line:
             left = subprocess.Popen(command(line.port, *DIGITS), stderr=subprocess.PIPE, text=True)
-            time.sleep(20)
+            line.wait_until_half()
             line.cut()
             said = left.communicate(timeout=100)[1]
             assert (left.returncode, said.count("\n")) == (2, 1), said
@@ -280,7 +292,7 @@ def test_the_command_runs_on_a_board_whatever_the_line_does() -> None:
             assert "nothing answers" in silent.stderr
         with wire(port, lambda data: data) as line:
             killed = subprocess.Popen(command(line.port, *DIGITS), stderr=subprocess.DEVNULL)
-            time.sleep(20)
+            line.wait_until_half()
             killed.kill()
             killed.wait()
         again = eightfold(port, *DIGITS)
