@@ -289,10 +289,10 @@ def options_do_not_matter(right: Callable, draft: Draft, operator: Operator) -> 
     return right(draft, replace(operator, options={}))
 
 
-def read_by_one_at_least(_: Callable, draft: Draft, tensor: int) -> bool:
+def read_by_one_at_least(_: Callable, draft: Draft, tensor: int) -> Operator | None:
     """A tensor that several operators read passes for one that goes with its reader."""
-    computed = any(tensor in operator.outputs for operator in draft.operators)
-    return computed and tensor not in draft.outputs()
+    computes = (operator for operator in draft.operators if tensor in operator.outputs)
+    return None if tensor in draft.outputs() else next(computes, None)
 
 
 MUTANTS: dict[Callable, tuple[Any, str]] = {
@@ -305,7 +305,7 @@ MUTANTS: dict[Callable, tuple[Any, str]] = {
     nearly_a_clamp: (fusion, "clamping"),
     everything_stays: (moves, "_stays"),
     options_do_not_matter: (rules, "_key"),
-    read_by_one_at_least: (Draft, "between"),
+    read_by_one_at_least: (Draft, "producer"),
 }
 """Wrong functions, which are given the right one first, and what they are put in place of."""
 
