@@ -126,12 +126,13 @@ def test_a_right_runtime_conforms_over_many_seeds(seed: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_every_mistake_is_named(operator: str) -> None:
-    unseen = 0
-    for mistake, names in names_told(operator, TFLITE).items():
-        unseen += not names
+    told = names_told(operator, TFLITE)
+    for mistake, names in told.items():
         assert not names or mistake in names
     mistakes = operator_mistakes(operator)
-    assert unseen < len(mistakes) / 3 or not mistakes
+    # Who rescales shows it where scales differ, which the spec's restriction excludes.
+    unseen = {mistake for mistake, names in told.items() if not names} - {"rescaled"}
+    assert len(unseen) < len(mistakes) / 3
     for mistake in mistakes[:: 1 if operator not in ("ADD", "MUL", "SUB") else 12]:
         found = finding(operator, mistake.name, count=30)
         assert found.right or mistake.name in found.mistakes
