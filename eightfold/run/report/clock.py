@@ -29,7 +29,7 @@ GIVEN = "given with --clock"
 MEASURED = {
     "pico": Clock(114, "a single routing on an ECP5 LFE5U-85F, docs/synthesis.md"),
     "nano": Clock(108, "slowest of 3 routings on an ECP5 LFE5U-85F, docs/synthesis.md"),
-    "small": Clock(103, "slowest of 2 routings on an ECP5 LFE5U-85F, docs/synthesis.md"),
+    "small": Clock(103, "slowest of 3 routings on an ECP5 LFE5U-85F, docs/synthesis.md"),
     "base": Clock(91, "slowest of 3 routings on an ECP5 LFE5U-85F, docs/synthesis.md"),
 }
 """By preset, rounded down; `large` has not been routed. The commands that measure
