@@ -203,15 +203,14 @@ class Fetch:
             if self._taken == burst.stop:
                 self._bursts.popleft()
             # A beat leaves as a whole, when its first unit is taken.
-            beats = -(-end // self.units) - -(-place // self.units)
-            first = cycle - (end - 1) % self.units
-            self.clock.start(self._leave(beats), first + timing.FETCH_AGAIN)
+            if beats := -(-end // self.units) - -(-place // self.units):
+                first = cycle - (end - 1) % self.units
+                self.clock.start(self._leave(beats), first + timing.FETCH_AGAIN)
         return cycle
 
     def _leave(self, beats: int) -> Process[None]:
-        if beats:
-            self._room += beats
-            self._freed.tell()
+        self._room += beats
+        self._freed.tell()
         yield from ()
 
 
