@@ -27,7 +27,7 @@ GIVEN = "given with --clock"
 """The source of a clock that is nobody's measurement."""
 
 MEASURED = {
-    "pico": Clock(114, "a single routing on an ECP5 LFE5U-85F, docs/synthesis.md"),
+    "pico": Clock(114, "slowest of 3 routings on an ECP5 LFE5U-85F, docs/synthesis.md"),
     "nano": Clock(108, "slowest of 3 routings on an ECP5 LFE5U-85F, docs/synthesis.md"),
     "small": Clock(103, "slowest of 3 routings on an ECP5 LFE5U-85F, docs/synthesis.md"),
     "base": Clock(91, "slowest of 3 routings on an ECP5 LFE5U-85F, docs/synthesis.md"),
