@@ -1,6 +1,6 @@
 """Processes in simulated time: what the estimate of cycles runs on."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from heapq import heappop, heappush, heappushpop
 from typing import Any, TypeVar
 
@@ -26,6 +26,11 @@ class Change:
             self._clock.start(process)
 
 
+def _once(action: Callable[[], None]) -> Process[None]:
+    action()
+    yield from ()
+
+
 class Clock:
     """Runs processes in the order of the cycles that they wait for; ``now`` is the current one."""
 
@@ -38,6 +43,10 @@ class Clock:
         """Let a process go on in a cycle, or now if that is past."""
         self._started += 1  # who waited first goes first
         heappush(self._queue, (max(cycle, self.now), self._started, process))
+
+    def call(self, action: Callable[[], None], cycle: int) -> None:
+        """Do something in a cycle, or now if that is past."""
+        self.start(_once(action), cycle)
 
     def run(self) -> None:
         """Run until no process waits for a cycle."""

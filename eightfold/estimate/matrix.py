@@ -17,10 +17,11 @@ class Job:
 
     ``rows``: vectors and results of each row of a pass, the lead with the first one. The last
     result comes from the vector ``behind`` before the last one. Results of a row come from the
-    vectors ``fired``, counted from its last one.
+    vectors ``fired``, counted from its last one, each ``step`` cycles behind the one before, as the
+    requantizers have them for ``turns``; a row with results is longer by ``pauses``.
     """
 
-    def __init__(self, index: int, command: Issued, taken: int, distance: int) -> None:
+    def __init__(self, index: int, command: Issued, taken: int, distance: int, turns: int) -> None:
         c = command.instruction
         assert isinstance(c, isa.Matrix)
         self.index, self.taken, self.distance = index, taken, distance
@@ -33,6 +34,8 @@ class Job:
         self.fires = any(fired for _, fired in rows)
         self.behind = c.y * c.x - 1 - (y[-1] * c.x + x[-1]) if y and x else 0
         self.fired = range(c.x - 1 - c.fire_x0, -1, -c.fire_x_step)
+        self.step = max(turns, c.fire_x_step)
+        self.pauses = (len(x) - 1) * (self.step - c.fire_x_step)
 
 
 class WeightBuffers:
@@ -45,9 +48,12 @@ class WeightBuffers:
         self._parts = config.weight_word // unit
         depth = config.weight_buffer // config.port
         self.fetch = Fetch(clock, port, Reader.WEIGHTS, depth, config.port // unit)
-        self._runs: deque[list[int]] = deque()  # buffers, words of each
-        self._more = Change(clock)
-        self._free = self._cycle = 0
+        self._runs: deque[tuple[int, int]] = deque()  # buffers, words of each
+        self._full: deque[int] = deque()
+        self._swaps: deque[int] = deque([0])
+        self._more, self._loaded, self._swapped = Change(clock), Change(clock), Change(clock)
+        self._free = 0
+        clock.start(self._load())
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
         taken = max(cycle, self._free)
@@ -55,26 +61,46 @@ class WeightBuffers:
         self._free = begun + timing.WEIGHT_COMMAND
         weights = command.instruction
         assert isinstance(weights, isa.Weights)
-        runs = [[weights.full, self.config.lanes], [weights.partial, weights.partial_lanes]]
-        units = weights.words(self.config.lanes) * self._parts
-        self.fetch.begin(begun, weights.address // self.config.port, units)
-        self._runs.extend(run for run in runs if run[0])
+        self.fetch.begin(
+            begun,
+            weights.address // self.config.port,
+            weights.words(self.config.lanes) * self._parts,
+        )
+        self._runs.append((weights.full, self.config.lanes))
+        self._runs.append((weights.partial, weights.partial_lanes))
         self._more.tell()
         return taken
 
-    def load(self, swap: int) -> Process[int]:
-        """Return when the next buffer is full if the one before is in use from ``swap`` on."""
-        while not self._runs:
-            yield self._more
-        run = self._runs[0]
-        run[0] -= 1
-        if not run[0]:
-            self._runs.popleft()
-        words = run[1]
-        behind = swap - timing.WEIGHT_LOAD - timing.WEIGHT_WORDS * self._parts
-        begun = max(self._cycle, behind)
-        self._cycle = yield from self.fetch.take(words * self._parts, begun)
-        return max(swap + words, self._cycle + timing.WEIGHT_LOAD)
+    def take(self) -> Process[int]:
+        """Return when the next buffer is full."""
+        while not self._full:
+            yield self._loaded
+        return self._full.popleft()
+
+    def swap(self, cycle: int) -> None:
+        """Put the buffer that was taken last to use in a cycle; the next one is filled."""
+        self._swaps.append(cycle)
+        self._swapped.tell()
+
+    def _load(self) -> Process[None]:
+        cycle = 0
+        ahead = timing.WEIGHT_WORDS * self._parts
+        while True:
+            while not self._runs:
+                yield self._more
+            buffers, words = self._runs.popleft()
+            units = words * self._parts
+            for _ in range(buffers):
+                early = min(ahead, units)
+                cycle = yield from self.fetch.take(early, cycle)
+                while not self._swaps:
+                    yield self._swapped
+                swap = self._swaps.popleft()
+                if units > early:
+                    begun = max(cycle, swap - timing.WEIGHT_SWAP)
+                    cycle = yield from self.fetch.take(units - early, begun)
+                self._full.append(max(swap + words, cycle + timing.WEIGHT_LOAD))
+                self._loaded.tell()
 
 
 class ParameterBanks:
@@ -173,33 +199,37 @@ class Matrix:
         self.weights, self.parameters = constants
         self.latency = timing.array_latency(config)
         self.turns = config.turns
-        self._job: Job | None = None
+        self.vector_turns = config.vector // config.vector_lanes
+        self._jobs: deque[Job] = deque()
+        self._walk: Job | None = None  # of these, the one some of whose vectors are to be located
         self._changed = Change(clock)
         self._free = 0  # the walk may take a command
         self._read = 0  # by when the last vector that was read could be issued
         self._others = 0  # reads of others before it
         self._issued = 0  # last vector
-        self._swap = 0  # first vector of its pass
+        self._fired = -self.turns  # last vector with results
+        self._begun = 0  # first vector of its pass
         self._done = 0
         # Rows with results: their last vector's issue, and the vectors that fire before it.
         self._rows: deque[tuple[int, range]] = deque(maxlen=FURTHEST)
         self._writes: list[int] = []  # of results before this command, the last one first
-        self._vector = 0
+        self._vector = self._left = 0  # of this command: vectors before a row, and behind it
         clock.start(self._run())
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
-        while self._job:
+        while self._walk:
             yield self._changed
         taken = max(cycle, self._free)
-        self._job = Job(index, command, taken, self.distances[index])
+        self._walk = Job(index, command, taken, self.distances[index], self.turns)
+        self._jobs.append(self._walk)
         self._changed.tell()
         return taken
 
     def _run(self) -> Process[None]:
         while True:
-            while not self._job:
+            while not self._jobs:
                 yield self._changed
-            yield from self._execute(self._job)
+            yield from self._execute(self._jobs.popleft())
 
     def _execute(self, job: Job) -> Process[None]:
         self._read = max(self._read, job.taken + timing.MATRIX_WALK + self.BEFORE - 1)
@@ -209,26 +239,43 @@ class Matrix:
             for place in reversed(fired)
         ][:FURTHEST]
         self._vector = 0
+        self._left = job.vectors * job.passes * job.groups
         yield job.taken + timing.MATRIX_WALK + timing.MATRIX_LOCATE
         self._others = self.traffic.reads(self.clock.now)
+        yield from self._end_walk(job, self._issued, 1)
         for _ in range(job.groups):
             for number in range(job.passes):
                 self._read = max(self._read, self._kept(job, 1) - 1)
-                full = yield from self.weights.load(self._swap)
+                full = yield from self.weights.take()
                 start = max(self._issued + 1, self._read + 1, full)
                 if not number and job.last:
                     start = max(start, (yield from self.parameters.take()))
                     self.parameters.retire(start + self.latency - timing.QUEUE)
                 elif number:
-                    start = max(start, self._swap + timing.REVISIT)
-                yield start
-                self._swap = start
+                    start = max(start, self._begun + timing.REVISIT)
                 results = job.fires and number == job.passes - 1
-                yield from self._issue(job, start, job.rows if results else ((job.vectors, 0),))
-        self._job = None
-        self._free = self._read - self.BEFORE + 1
-        self._changed.tell()
-        self.clock.start(self._complete(job), self._issued)
+                rows = job.rows if results else ((job.vectors, 0),)
+                vectors, fired = rows[0]
+                if fired:
+                    start = max(start, self._fires_again(job, vectors))
+                yield start
+                self._begun = start
+                self.weights.swap(start)
+                yield from self._issue(job, start, rows)
+        self.clock.start(self._complete(job, self._read), self._issued)
+
+    def _end_walk(self, job: Job, issued: int, pace: int) -> Process[None]:
+        """Let the walk take the next command once the way is free for all vectors that are left.
+
+        ``issued``: when the vector in front of these is, the ones before it ``pace`` cycles apart.
+        """
+        before = timing.MATRIX_WALKED - self._left
+        if self._walk is job and before >= 0:
+            yield issued - before * pace
+            self._walk = None
+            read = max(self._read + self._left, self._kept(job, self._left))
+            self._free = max(read - self.BEFORE + 1, self.clock.now)
+            self._changed.tell()
 
     def _kept(self, job: Job, vectors: int) -> int:
         """Return when the last of the next vectors may be issued for the sake of ``distance``."""
@@ -245,13 +292,16 @@ class Matrix:
         """Issue a pass; who goes first at the scratchpad makes it longer."""
         traffic = self.traffic
         for vectors, fired in rows:
-            cycles = max(vectors, fired * self.turns)
+            cycles = vectors
             if fired:
+                start = max(start, self._fires_again(job, vectors))
+                cycles += job.pauses
                 traffic.results.add(start + self.latency, cycles, fired)
             self._read = max(self._read, self._issued - timing.MATRIX_AHEAD) + vectors
             self._read = max(self._read, self._kept(job, vectors))
             traffic.matrix_reads.add(self._read - timing.MATRIX_READ - vectors, vectors, vectors)
             self._vector += vectors
+            self._left -= vectors
             while True:
                 yield self._read - timing.MATRIX_READ
                 others = traffic.reads(self._read - timing.MATRIX_READ)
@@ -260,29 +310,52 @@ class Matrix:
                 self._read += others - self._others
                 self._others = others
             last = start + cycles - 1
+            if self._left <= timing.MATRIX_WALKED:
+                yield from self._end_walk(job, max(last, self._read), cycles // vectors)
             if fired:
-                last = yield from self._requantizers(start, cycles, fired)
+                fires = start + vectors - 1 - job.fired[0]
+                fires = yield from self._requantizers(fires, fired, job.step)
+                last = fires + job.fired[-1]
             self._issued = max(last, self._read)
             if fired:
                 self._rows.append((self._issued, job.fired))
+                self._fired = self._issued - job.fired[-1]
             yield self._issued
             start = self._issued + 1
 
-    def _requantizers(self, start: int, vectors: int, fired: int) -> Process[int]:
-        """Return the last cycle of a row some of whose vectors give way to the vector engine."""
-        reserved = self.traffic.reserved
-        before = reserved.until(start - 1)
-        first = last = start + vectors - 1
+    def _fires_again(self, job: Job, vectors: int) -> int:
+        """Return when a row may begin whose results follow those of the row that fired last."""
+        return self._fired + self.turns - (vectors - 1 - job.fired[0])
+
+    def _requantizers(self, first: int, fired: int, step: int) -> Process[int]:
+        """Return when the last vector of a row fires, after those that wait for the vector engine.
+
+        A turn of its keeps back those whose own turn would begin before its end, and end behind
+        its begin. The ``first`` one fires in that cycle if none waits, the others each ``step``
+        cycles behind the one before.
+        """
+        turns = self.traffic.turns
+        last = first + (fired - 1) * step
         while True:
             yield last
-            taken = (reserved.until(last) - before) * fired * self.turns // vectors
-            if first + taken <= last:
-                return last
-            last = first + taken
+            cycle, left = first, fired
+            for turn in turns:
+                ahead = max(0, -((cycle + self.turns - 1 - turn) // step))
+                if ahead >= left:
+                    break
+                left -= ahead
+                cycle = max(cycle + ahead * step, turn + self.vector_turns)
+            reached = cycle + (left - 1) * step
+            if reached <= last:
+                break
+            last = reached
+        while turns and turns[0] + self.vector_turns <= last:
+            turns.popleft()
+        return last
 
-    def _complete(self, job: Job) -> Process[None]:
+    def _complete(self, job: Job, read: int) -> Process[None]:
         """Wait until a command's last result is written, which nothing delays."""
-        done = self._read - timing.MATRIX_READ
+        done = read - timing.MATRIX_READ
         if job.fires:
             done = max(done, self.clock.now - job.behind + self.latency)
         self._done = max(self._done, done) + 1

@@ -3,6 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 
 from eightfold.estimate import timing
 from eightfold.estimate.clock import Change, Clock, Process
@@ -138,6 +139,9 @@ class Fetch:
             port.relaxed.append(self._freed)
         self._bursts: deque[Burst] = deque()
         self._asked = self._taken = 0
+        # Beats that left the queue, for its output register, and those that left that as well,
+        # and in which cycle the last one did.
+        self._left = self._complete = self._end = 0
 
     def free(self, cycle: int) -> Process[int]:
         """Return when the next run can begin: in ``cycle``, or once this one is all asked for."""
@@ -165,6 +169,8 @@ class Fetch:
             self._bursts.append(Burst(self._asked, self._asked + taken, transfer))
             self._asked += taken
             self._room -= beats
+            if self._left == self._complete:
+                self._move_up()
             beat = beat + beats
             units = units - taken
             self._more.tell()
@@ -195,23 +201,45 @@ class Fetch:
             end = place + part
             cycle = max(
                 cycle + part,
-                burst.beats.beat(place // self.units) + part - 1,
-                burst.beats.beat((end - 1) // self.units),
+                self._comes(burst, place) + part - 1,
+                self._comes(burst, end - 1),
             )
             self._taken += part
             count -= part
+            left = end % self.units
+            complete = end // self.units - place // self.units
             if self._taken == burst.stop:
+                complete += left > 0
+                left = 0
                 self._bursts.popleft()
-            # A beat leaves as a whole, when its first unit is taken.
-            if beats := -(-end // self.units) - -(-place // self.units):
-                first = cycle - (end - 1) % self.units
-                self.clock.start(self._leave(beats), first + timing.FETCH_AGAIN)
+            if complete:
+                self._complete += complete
+                self._end = cycle - left
+                self._move_up()
         return cycle
 
-    def _leave(self, beats: int) -> Process[None]:
+    def _move_up(self) -> None:
+        """Let beats leave the queue: each when the one before is complete, and it is there."""
+        if behind := self._complete - self._left:
+            self._leave(behind, self._end - self.units)
+        if self._bursts:
+            burst = self._bursts[0]
+            place = (self._taken - burst.start) // self.units
+            self._leave(1, max(self._end, burst.beats.beat(place) - 1))
+
+    def _leave(self, beats: int, complete: int) -> None:
+        """Free the places of beats, the last of which moves up when another one is complete."""
+        self._left += beats
+        self.clock.call(partial(self._make_room, beats), complete + 1 + timing.FETCH_AGAIN)
+
+    def _comes(self, burst: Burst, place: int) -> int:
+        """Return when a unit of a burst can be taken: a beat's come one after the other."""
+        beat, unit = divmod(place, self.units)
+        return burst.beats.beat(beat) + unit
+
+    def _make_room(self, beats: int) -> None:
         self._room += beats
         self._freed.tell()
-        yield from ()
 
 
 class Flow:
@@ -260,21 +288,26 @@ class Results:
         return self._before
 
 
+TURNS = 1024
+"""Turns that are kept: more than come while a row of vectors is issued."""
+
+
 @dataclass
 class Traffic:
     """Accesses to the scratchpad.
 
     Of reads the mover's come before the matrix engine's, and these before the vector engine's,
-    which has the port that writes beside. Of writes the mover's come last. Beside them, the cycles
-    in which the vector engine has the requantizers, by the matrix engine's issue.
+    which has the port that writes beside. Of writes the mover's come last. ``turns``: when the
+    vector engine begins to have the requantizers, by the matrix engine's issue.
     """
 
     index_reads: Flow = field(default_factory=Flow)
     mover_reads: Flow = field(default_factory=Flow)
     matrix_reads: Flow = field(default_factory=Flow)
     vector_writes: Flow = field(default_factory=Flow)
+    mover_writes: Flow = field(default_factory=Flow)
     results: Results = field(default_factory=Results)
-    reserved: Flow = field(default_factory=Flow)
+    turns: deque[int] = field(default_factory=lambda: deque(maxlen=TURNS))
 
     def reads(self, cycle: int) -> int:
         """Return the mover's reads up to a cycle."""
@@ -289,8 +322,8 @@ class Memory:
     """What the engines share: ports of a memory, with beats of ``port`` bytes, and scratchpad."""
 
     def __init__(self, clock: Clock, memory: MemoryTiming, port: int) -> None:
-        bus = DataBus(memory, port)
-        other = bus if memory.shared else DataBus(memory, port)
+        bus, writes = (DataBus(memory, port, timing.DOORBELL) for _ in Way)
+        other = bus if memory.shared else writes
         self.read = ReadPort(clock, memory.latency, bus, port)
         self.write = WritePort(memory.latency, other)
         self.scratchpad = Traffic()

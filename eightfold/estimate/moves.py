@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain, islice, product
 from math import prod
 from typing import NamedTuple
@@ -213,14 +214,11 @@ class Mover:
                 self._note()
 
     def _note(self) -> None:
-        """Say whether there is something to ask memory for."""
+        """Say whether there is something to ask memory for: who fetches ahead holds back by it."""
         reads = self._reads or bool(self._requests)
-        self.clock.start(self._hold_back(reads), self.clock.now + timing.MOVE_READS)
-
-    def _hold_back(self, reads: bool) -> Process[None]:
-        """Let the fetchers of constants know it, who ask for the next burst behind that."""
-        self.memory.read.note_mover(reads)
-        yield from ()
+        self.clock.call(
+            partial(self.memory.read.note_mover, reads), self.clock.now + timing.MOVE_READS
+        )
 
     def _request(self) -> Process[None]:
         """Ask memory for one burst after the other."""
@@ -289,7 +287,7 @@ class Mover:
             if transfer is not None:
                 self._leave(piece, transfer, cycle)
             if move.from_scratchpad:
-                self.clock.start(self._take(units), max(cycle, self.clock.now))
+                self.clock.call(partial(self._take, units), cycle)
             room = self.memory.write.room(units) if move.target == Space.ARENA else 0
             cycle = max(cycle + piece.writes, all_there, room, after)
             if move.target == Space.SCRATCHPAD:
@@ -304,13 +302,14 @@ class Mover:
                 written = self.memory.write.write(cycle, cut.address, units)
             if piece.last:
                 self._done = written + 1
-                self.clock.start(self._complete(move.index, self._done))
+                self.clock.call(partial(self.finish, move.index), self._done)
 
     def _give_way(self, cycle: int, writes: int) -> Process[int]:
         """Return when the last of some writes is made that would be in a cycle without others."""
         traffic = self.memory.scratchpad
         begun = cycle - writes
         yield begun
+        traffic.mover_writes.add(begun, writes, writes)
         others = traffic.writes(begun)
         while True:
             yield cycle
@@ -319,11 +318,10 @@ class Mover:
                 return cycle
             cycle += late
 
-    def _take(self, vectors: int) -> Process[None]:
+    def _take(self, vectors: int) -> None:
         """Free the places of vectors, each of which leaves before the next one comes."""
         self._vectors -= vectors
         self._begun.tell()
-        yield from ()
 
     def _leave(self, piece: Burst, transfer: Transfer, cycle: int) -> None:
         """Note when the places of a burst's beats are free: as they come and are written."""
@@ -355,7 +353,3 @@ class Mover:
                 return cycles[over]
             over -= len(cycles)
         return self._cleared
-
-    def _complete(self, index: int, cycle: int) -> Process[None]:
-        yield cycle
-        self.finish(index)

@@ -14,6 +14,8 @@ BURST = 16  # hw.ports.BURST: beats; no request crosses a multiple
 
 # Memory ports.
 READ = 2  # hw.memory.reader: a register before the address's transfer, one behind the beat's
+# eightfold.sim.simulator: from reset, behind which memory's first refresh is due, to the doorbell
+DOORBELL = 65
 READS = 64  # hw.memory.reader: bursts that are requested and not answered
 WRITES = 16  # hw.memory.writer.MemoryWriter.OUTSTANDING: the same of written bursts
 WRITE_BEATS = 64  # hw.memory.writer.MemoryWriter.BEATS: beats that wait for the rest of their burst
@@ -51,6 +53,8 @@ WEIGHT_COMMAND = 3  # hw.matrix.weight_stream: from a run to the next command
 # hw.array.weights: from a beat to a full buffer: the stream's register, the loader's
 WEIGHT_LOAD = FETCHED + 2
 WEIGHT_WORDS = 3  # words that the registers between fetcher and buffer hold
+# hw.array.weights: from memory's beat of a word, whose way the swap of a buffer frees, to the swap
+WEIGHT_SWAP = FETCHED - 1
 # hw.matrix.parameter_stream.ParameterStream.BEATS: beats that are fetched ahead
 PARAMETER_BEATS = 128
 PARAMETER_PARSE = 3  # hw.matrix.parameter_stream: from a command to its run
@@ -63,7 +67,12 @@ MATRIX_LOCATE = 2  # hw.matrix.operands: from a vector of the walk to its read
 # hw.matrix.operands, hw.array.issue: from a vector's read to its issue: filled, queued,
 # registered
 MATRIX_READ = SCRATCHPAD + 1 + QUEUE + 2
-MATRIX_AHEAD = 5  # hw.matrix.operands: vectors that are read ahead beyond those on the way
+# hw.matrix.operands.MatrixOperands.DEPTH: vectors from their reads to the array
+MATRIX_OPERANDS = 16
+MATRIX_AHEAD = MATRIX_OPERANDS + 1 - MATRIX_READ  # those beyond the ones on the way
+# hw.matrix.operands, hw.array.issue: vectors between the walk and an issue: with these, those that
+# registers hold in front of the reads and in the array
+MATRIX_WALKED = MATRIX_OPERANDS + 3 + 2
 # hw.array.partial_sums.PartialSums.REVISIT: least cycles between two sums of a position
 REVISIT = 4
 

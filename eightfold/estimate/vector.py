@@ -29,11 +29,11 @@ class Vector:
         self._job: tuple[int, Issued, int] | None = None
         self._changed = Change(clock)
         self._free = 0
-        self._others = 0, 0  # reads and results of others so far
+        self._others = 0, 0  # reads and writes of others so far
         levels = config.vector_lanes.bit_length() - 1
         self._extreme = timing.ROW_EXTREME + levels
         self._function = timing.ROW_SUM + levels + timing.LEADING_ZEROS
-        self._chunk = config.vector // config.vector_lanes
+        self._turn = config.vector // config.vector_lanes - 1  # cycles of a result behind its first
         self._done = timing.vector_done(config)
         clock.start(self._run())
 
@@ -103,20 +103,23 @@ class Vector:
             begun = cycle - timing.VECTOR_READ
             yield begun
             asked = min(part, reads - read, done * reads // beats + timing.VECTOR_AHEAD - read)
-            traffic.vector_writes.add(begun, part, part * writes // beats)
-            traffic.reserved.add(cycle, part, min(part, part * writes * self._chunk // beats))
+            written = (done + part) * writes // beats - done * writes // beats
+            traffic.vector_writes.add(begun, part, written)
+            number = done * writes // beats + 1
+            for result in range(number, number + written):
+                traffic.turns.append(cycle + result * beats // writes - done - self._turn)
             yield begun + part
             others = self._of_others(begun + part)
-            taken, written = (new - old for new, old in zip(others, self._others, strict=True))
+            taken, stored = (new - old for new, old in zip(others, self._others, strict=True))
             self._others = others
             busy = min(taken / part, 1)  # of the port that does not write
-            read += min(asked, round((part - busy * written) / (1 + busy * writes / reads)))
+            read += min(asked, round((part - busy * stored) / (1 + busy * writes / reads)))
             cycle += part
             done = min(done + part, read * beats // reads)
         return cycle
 
     def _of_others(self, cycle: int) -> tuple[int, int]:
-        """Return the reads and the results that go before, up to a cycle."""
+        """Return the reads and the writes of others, which go before, up to a cycle."""
         traffic = self.traffic
         reads = traffic.reads(cycle) + traffic.matrix_reads.until(cycle)
-        return reads, traffic.results.until(cycle)
+        return reads, traffic.results.until(cycle) + traffic.mover_writes.until(cycle)

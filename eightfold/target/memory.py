@@ -202,16 +202,17 @@ class Transfer(NamedTuple):
 class DataBus:
     """The bus of reads, of writes, or of both in turn, as sim/verilog/axi_memory.v has it.
 
-    ``port``: bytes of a beat. ``taken``: `SIXTEENTHS` of a cycle in which it had bursts, or got
-    ready for them: turned, opened a row, or was refreshed in front of one.
+    ``port``: bytes of a beat. ``before``: cycles from where the first refresh is counted from to
+    cycle 0. ``taken``: `SIXTEENTHS` of a cycle in which it had bursts, or got ready for them:
+    turned, opened a row, or was refreshed in front of one.
     """
 
-    def __init__(self, memory: MemoryTiming, port: int) -> None:
+    def __init__(self, memory: MemoryTiming, port: int, before: int = 0) -> None:
         self._memory, self._port = memory, port
         self._pace = memory.pace(port) if memory.shared else SIXTEENTHS
         self.taken = 0
         self._free = 0
-        self._refresh_at = SIXTEENTHS * memory.refresh_every
+        self._refresh_at = SIXTEENTHS * (memory.refresh_every - before)
         self._way: Way | None = None
         self._open: dict[int, int] = {}
 

@@ -14,6 +14,7 @@ from eightfold.hw.blocks.requantize_pipeline import RequantizePipeline
 from eightfold.hw.control.command_fetch import CommandFetch
 from eightfold.hw.control.command_queue import CommandQueue
 from eightfold.hw.control.control import READ_CLIENTS
+from eightfold.hw.matrix.operands import MatrixOperands
 from eightfold.hw.matrix.parameter_stream import ParameterStream
 from eightfold.hw.memory.linear_fetch import YIELDING
 from eightfold.hw.memory.reader import MemoryReader
@@ -49,6 +50,7 @@ def test_constants_are_those_of_the_hardware(config: str) -> None:
         "PARAMETER_BEATS": (timing.PARAMETER_BEATS, ParameterStream.BEATS),
         "REVISIT": (timing.REVISIT, PartialSums.REVISIT),
         "array_latency": (timing.array_latency(sizes), latency(sizes)),
+        "MATRIX_OPERANDS": (timing.MATRIX_OPERANDS, MatrixOperands.DEPTH),
         "MOVE_BEATS": (timing.MOVE_BEATS, mover.BEATS),
         "MOVE_VECTORS": (timing.MOVE_VECTORS, mover.VECTORS),
         "GATHER_OFFSET": (timing.GATHER_OFFSET, mover_indices.Indices.LATENCY),
