@@ -289,7 +289,7 @@ class Results:
 
 
 TURNS = 1024
-"""Turns that are kept: more than come while a row of vectors is issued."""
+"""Turns of the vector engine that are kept: the latest, for the row of vectors that is issued."""
 
 
 @dataclass

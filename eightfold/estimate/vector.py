@@ -103,19 +103,20 @@ class Vector:
             begun = cycle - timing.VECTOR_READ
             yield begun
             asked = min(part, reads - read, done * reads // beats + timing.VECTOR_AHEAD - read)
-            written = (done + part) * writes // beats - done * writes // beats
-            traffic.vector_writes.add(begun, part, written)
-            number = done * writes // beats + 1
-            for result in range(number, number + written):
-                traffic.turns.append(cycle + result * beats // writes - done - self._turn)
             yield begun + part
             others = self._of_others(begun + part)
             taken, stored = (new - old for new, old in zip(others, self._others, strict=True))
             self._others = others
             busy = min(taken / part, 1)  # of the port that does not write
             read += min(asked, round((part - busy * stored) / (1 + busy * writes / reads)))
-            cycle += part
+            before = done
             done = min(done + part, read * beats // reads)
+            results = range(before * writes // beats + 1, done * writes // beats + 1)
+            traffic.vector_writes.add(begun + part, part, len(results))
+            for result in results:
+                behind = (result * beats // writes - before) * part // (done - before)
+                traffic.turns.append(cycle + behind - self._turn)
+            cycle += part
         return cycle
 
     def _of_others(self, cycle: int) -> tuple[int, int]:
