@@ -1,10 +1,12 @@
 """Processes in simulated time: what the estimate of cycles runs on."""
 
-from collections.abc import Callable, Generator
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
 from heapq import heappop, heappush, heappushpop
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 Result = TypeVar("Result")
+Item = TypeVar("Item")
 
 Process = Generator["int | Change", None, Result]
 """Yields the cycle in which it goes on, at once if that is past, or a change that it waits for."""
@@ -24,6 +26,28 @@ class Change:
         waiting, self.waiting = self.waiting, []
         for process in waiting:
             self._clock.start(process)
+
+
+class Channel(Generic[Item]):
+    """What one process puts and another one takes, in that order, waiting until something is there.
+
+    ``items``: what is there at first.
+    """
+
+    def __init__(self, clock: "Clock", items: Iterable[Item] = ()) -> None:
+        self._items = deque(items)
+        self._more = Change(clock)
+
+    def put(self, item: Item) -> None:
+        """Add something behind what is there."""
+        self._items.append(item)
+        self._more.tell()
+
+    def take(self) -> Process[Item]:
+        """Return what was put first and not taken."""
+        while not self._items:
+            yield self._more
+        return self._items.popleft()
 
 
 def _once(action: Callable[[], None]) -> Process[None]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from eightfold import isa
 from eightfold.estimate import timing
-from eightfold.estimate.clock import Change, Clock, Process
+from eightfold.estimate.clock import Change, Channel, Clock, Process
 from eightfold.estimate.memory import Fetch, Reader, ReadPort, Traffic
 from eightfold.isa.instructions import BIAS, RECORD
 from eightfold.isa.issued import FURTHEST, Issued
@@ -47,60 +47,43 @@ class WeightBuffers:
         unit = min(config.weight_word, config.port)
         self._parts = config.weight_word // unit
         depth = config.weight_buffer // config.port
-        self.fetch = Fetch(clock, port, Reader.WEIGHTS, depth, config.port // unit)
-        self._runs: deque[tuple[int, int]] = deque()  # buffers, words of each
-        self._full: deque[int] = deque()
-        self._swaps: deque[int] = deque([0])
-        self._more, self._loaded, self._swapped = Change(clock), Change(clock), Change(clock)
+        self._fetch = Fetch(clock, port, Reader.WEIGHTS, depth, config.port // unit)
+        self._runs: Channel[tuple[int, int]] = Channel(clock)  # buffers, words of each
+        # When a buffer is full, and when it is in use, so that the next one is filled.
+        self.full: Channel[int] = Channel(clock)
+        self.swaps = Channel(clock, [0])
         self._free = 0
         clock.start(self._load())
 
     def accept(self, index: int, command: Issued, cycle: int) -> Process[int]:
         taken = max(cycle, self._free)
-        begun = yield from self.fetch.free(taken + timing.WEIGHT_PARSE)
+        begun = yield from self._fetch.free(taken + timing.WEIGHT_PARSE)
         self._free = begun + timing.WEIGHT_COMMAND
         weights = command.instruction
         assert isinstance(weights, isa.Weights)
-        self.fetch.begin(
+        self._fetch.begin(
             begun,
             weights.address // self.config.port,
             weights.words(self.config.lanes) * self._parts,
         )
-        self._runs.append((weights.full, self.config.lanes))
-        self._runs.append((weights.partial, weights.partial_lanes))
-        self._more.tell()
+        self._runs.put((weights.full, self.config.lanes))
+        self._runs.put((weights.partial, weights.partial_lanes))
         return taken
-
-    def take(self) -> Process[int]:
-        """Return when the next buffer is full."""
-        while not self._full:
-            yield self._loaded
-        return self._full.popleft()
-
-    def swap(self, cycle: int) -> None:
-        """Put the buffer that was taken last to use in a cycle; the next one is filled."""
-        self._swaps.append(cycle)
-        self._swapped.tell()
 
     def _load(self) -> Process[None]:
         cycle = 0
         ahead = timing.WEIGHT_WORDS * self._parts
         while True:
-            while not self._runs:
-                yield self._more
-            buffers, words = self._runs.popleft()
+            buffers, words = yield from self._runs.take()
             units = words * self._parts
             for _ in range(buffers):
                 early = min(ahead, units)
-                cycle = yield from self.fetch.take(early, cycle)
-                while not self._swaps:
-                    yield self._swapped
-                swap = self._swaps.popleft()
+                cycle = yield from self._fetch.take(early, cycle)
+                swap = yield from self.swaps.take()
                 if units > early:
                     begun = max(cycle, swap - timing.WEIGHT_SWAP)
-                    cycle = yield from self.fetch.take(units - early, begun)
-                self._full.append(max(swap + words, cycle + timing.WEIGHT_LOAD))
-                self._loaded.tell()
+                    cycle = yield from self._fetch.take(units - early, begun)
+                self.full.put(max(swap + words, cycle + timing.WEIGHT_LOAD))
 
 
 class ParameterBanks:
@@ -112,10 +95,10 @@ class ParameterBanks:
         self._unit = min(RECORD, config.port)
         units = config.port // self._unit
         self._fetch = Fetch(clock, port, Reader.PARAMETERS, timing.PARAMETER_BEATS, units)
-        self._commands: deque[isa.Parameters] = deque()
-        self._ready: deque[int] = deque()
-        self._retired: deque[int] = deque([0] * (config.matrix_banks - 1))
-        self._more, self._loaded, self._freed = Change(clock), Change(clock), Change(clock)
+        self._commands: Channel[isa.Parameters] = Channel(clock)
+        # When a bank is ready, and when one is free again.
+        self.ready: Channel[int] = Channel(clock)
+        self.retired = Channel(clock, [0] * (config.matrix_banks - 1))
         self._free = 0
         clock.start(self._load())
 
@@ -126,36 +109,21 @@ class ParameterBanks:
         banks = command.instruction
         assert isinstance(banks, isa.Parameters)
         self._fetch.begin(begun, banks.address // self.config.port, -(-banks.size // self._unit))
-        self._commands.append(banks)
-        self._more.tell()
+        self._commands.put(banks)
         return taken
-
-    def take(self) -> Process[int]:
-        """Return when the next bank is ready."""
-        while not self._ready:
-            yield self._loaded
-        return self._ready.popleft()
-
-    def retire(self, cycle: int) -> None:
-        """Free a bank in ``cycle``."""
-        self._retired.append(cycle)
-        self._freed.tell()
 
     def _load(self) -> Process[None]:
         cycle = 0
         while True:
-            while not self._commands:
-                yield self._more
-            banks = self._commands.popleft()
+            banks = yield from self._commands.take()
             left = banks.channels
             taken = 0
             if banks.shared:
                 cycle = yield from self._fetch.take(RECORD // self._unit, cycle)
             while left:
                 channels = min(left, self.config.lanes)
-                while not self._retired:
-                    yield self._freed
-                cycle = max(cycle, self._retired.popleft() - timing.PARAMETER_LOAD)
+                retired = yield from self.retired.take()
+                cycle = max(cycle, retired - timing.PARAMETER_LOAD)
                 left = left - channels
                 taken = taken + channels
                 if banks.shared:
@@ -164,8 +132,7 @@ class ParameterBanks:
                     units = channels * RECORD // self._unit
                     cycle = yield from self._fetch.take(units, cycle)
                 yield cycle + timing.PARAMETER_LOAD
-                self._ready.append(cycle + timing.PARAMETER_LOAD)
-                self._loaded.tell()
+                self.ready.put(cycle + timing.PARAMETER_LOAD)
 
     def _biases(self, taken: int, channels: int, cycle: int) -> Process[int]:
         """Take the units with the biases of channels up to ``taken``, a bias per cycle."""
@@ -199,7 +166,7 @@ class Matrix:
         self.weights, self.parameters = constants
         self.latency = timing.array_latency(config)
         self.turns = config.turns
-        self.vector_turns = config.vector // config.vector_lanes
+        self.vector_turns = timing.vector_turn(config)
         self._jobs: deque[Job] = deque()
         self._walk: Job | None = None  # of these, the one some of whose vectors are to be located
         self._changed = Change(clock)
@@ -246,11 +213,11 @@ class Matrix:
         for _ in range(job.groups):
             for number in range(job.passes):
                 self._read = max(self._read, self._kept(job, 1) - 1)
-                full = yield from self.weights.take()
+                full = yield from self.weights.full.take()
                 start = max(self._issued + 1, self._read + 1, full)
                 if not number and job.last:
-                    start = max(start, (yield from self.parameters.take()))
-                    self.parameters.retire(start + self.latency - timing.QUEUE)
+                    start = max(start, (yield from self.parameters.ready.take()))
+                    self.parameters.retired.put(start + self.latency - timing.QUEUE)
                 elif number:
                     start = max(start, self._begun + timing.REVISIT)
                 results = job.fires and number == job.passes - 1
@@ -260,7 +227,7 @@ class Matrix:
                     start = max(start, self._fires_again(job, vectors))
                 yield start
                 self._begun = start
-                self.weights.swap(start)
+                self.weights.swaps.put(start)
                 yield from self._issue(job, start, rows)
         self.clock.start(self._complete(job, self._read), self._issued)
 

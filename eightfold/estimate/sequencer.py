@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from eightfold.estimate import timing
-from eightfold.estimate.clock import Change, Clock, Process
+from eightfold.estimate.clock import Change, Channel, Clock, Process
 from eightfold.estimate.memory import Fetch, Reader, ReadPort
 from eightfold.isa import Engine, Opcode
 from eightfold.isa.issued import Issued, assign_tokens
@@ -29,8 +29,8 @@ class Queue:
         self, clock: Clock, capacity: int, take: Accept, start: Callable[[int, int], Process[int]]
     ) -> None:
         self.capacity, self._take, self._start = capacity, take, start
-        self._accepted: deque[tuple[int, Issued, int]] = deque()
-        self._more, self._moved = Change(clock), Change(clock)
+        self._accepted: Channel[tuple[int, Issued, int]] = Channel(clock)
+        self._moved = Change(clock)
         self._words = 0
         self._ends = [0]  # words that came, and those up to each command's end
         self._taken: list[int] = []  # when each command was taken
@@ -53,15 +53,12 @@ class Queue:
 
     def accept(self, index: int, command: Issued, cycle: int) -> None:
         """Take a command whose last word came in ``cycle``."""
-        self._accepted.append((index, command, cycle))
-        self._more.tell()
+        self._accepted.put((index, command, cycle))
 
     def _serve(self) -> Process[None]:
         free = 0
         while True:
-            while not self._accepted:
-                yield self._more
-            index, command, cycle = self._accepted.popleft()
+            index, command, cycle = yield from self._accepted.take()
             complete = max(cycle + timing.ASSEMBLE, free + command.command.words)
             yield complete
             offered = yield from self._start(index, complete)

@@ -124,6 +124,11 @@ VECTOR_AHEAD = 16  # hw.vector.reader.VectorReader.DEPTH: vectors that are on th
 VECTOR_LANE = 9  # hw.vector.lane.VectorLane.LATENCY
 
 
+def vector_turn(config: AcceleratorConfig) -> int:
+    """Return hw.vector.beats' cycles in which a vector of results has the array's requantizers."""
+    return config.vector // config.vector_lanes
+
+
 def vector_sum(config: AcceleratorConfig) -> int:
     """Return `eightfold.hw.vector.engine.sum_cycle`: from a beat to the array's requantizers."""
     return max(VECTOR_LANE + 1, 2 + 2 + (1 + _dot_product(config)) + config.turns)

@@ -33,7 +33,7 @@ class Vector:
         levels = config.vector_lanes.bit_length() - 1
         self._extreme = timing.ROW_EXTREME + levels
         self._function = timing.ROW_SUM + levels + timing.LEADING_ZEROS
-        self._turn = config.vector // config.vector_lanes - 1  # cycles of a result behind its first
+        self._turn = timing.vector_turn(config)
         self._done = timing.vector_done(config)
         clock.start(self._run())
 
@@ -105,17 +105,17 @@ class Vector:
             asked = min(part, reads - read, done * reads // beats + timing.VECTOR_AHEAD - read)
             yield begun + part
             others = self._of_others(begun + part)
-            taken, stored = (new - old for new, old in zip(others, self._others, strict=True))
+            taken, written = (new - old for new, old in zip(others, self._others, strict=True))
             self._others = others
             busy = min(taken / part, 1)  # of the port that does not write
-            read += min(asked, round((part - busy * stored) / (1 + busy * writes / reads)))
+            read += min(asked, round((part - busy * written) / (1 + busy * writes / reads)))
             before = done
             done = min(done + part, read * beats // reads)
             results = range(before * writes // beats + 1, done * writes // beats + 1)
             traffic.vector_writes.add(begun + part, part, len(results))
             for result in results:
                 behind = (result * beats // writes - before) * part // (done - before)
-                traffic.turns.append(cycle + behind - self._turn)
+                traffic.turns.append(cycle + behind - self._turn + 1)
             cycle += part
         return cycle
 
